@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from simcore.graph import Graph
+
+from simcore.schedule import ORDERS
 
 
 class Waits(IntEnum):
@@ -40,6 +45,10 @@ class Category(IntEnum):
     DATA = 4
     PIPELINE = 5
     OPTIMIZER = 6
+    UNGROUPED = 7
+    """Communication of groups whose parallelism is not known: those of a trace."""
+    OTHER = 8
+    """Neither computing nor waiting for communication: an NPU that waits for its host."""
 
 
 GROUP_CATEGORY = {
@@ -78,6 +87,8 @@ class Compute(NamedTuple):
     """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
     pieces: int = 1
     """Of how many pieces that the host launches at once it is one: together they take one operator's launch."""
+    recorded: float | None = None
+    """Time that was measured [s], where it does not follow from the NPU."""
 
 
 class Start(NamedTuple):
@@ -184,8 +195,20 @@ class Program:
     trained: bool = True
     """Whether gradients are reduced and an optimizer steps; else there are only forward passes."""
 
+    graph: Graph | None = None
+    """What happens after what, where that is an explicit graph; segments then only list its operators."""
     cache: tuple[float, ...] | None = None
     """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
+
+    @property
+    def updates(self) -> int:
+        """How often weights are updated in an iteration."""
+        return ORDERS[self.schedule].updates(self.microbatches)
+
+    @property
+    def updated_after(self) -> int:
+        """After how many microbatches weights are updated."""
+        return self.microbatches // self.updates
 
     @property
     def serves(self) -> bool:
@@ -207,14 +230,14 @@ class Program:
 
     def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
         """The segments that a stage plays in an iteration, each with how often."""
-        m = self.microbatches
+        m, updates = self.microbatches, self.updates
         for chunk in range(self.chunks):
             part = self.parts[self.part_of[chunk * self.stages + stage]]
-            ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - 1), (part.weights, m - 1)]
-            ways += [(part.last_backward, 1), (part.last_weights, 1)]
+            ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - updates), (part.weights, m - 1)]
+            ways += [(part.last_backward, updates), (part.last_weights, 1)]
             for segments, times in ways:
                 yield from ((segment, times) for segment in segments)
-        yield from ((segment, 1) for segment in self.final[stage])
+        yield from ((segment, updates) for segment in self.final[stage])
 
     def keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""

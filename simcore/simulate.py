@@ -10,17 +10,22 @@ from simcore.check.check import check
 from simcore.cost.orderable import order_of
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
+from simcore.design.dimension import block_of
 from simcore.design.jobs import shares_of
+from simcore.design.parallelism import Parallelism
 from simcore.document.problem import InputError, Path, Problem, Refusal
 from simcore.engine.fast.iteration import LOG_ROWS, Timing, Trace, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import find_sharing, links_of
 from simcore.engine.flow.spans import FlowLog
+from simcore.engine.graph.run import time_graph
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.engine.registry import BUILT_IN
+from simcore.graph import Graph
 from simcore.jobs.play import log_jobs, play_jobs
 from simcore.jobs.result import result_of_jobs
+from simcore.layout.settle import settle
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
@@ -31,11 +36,14 @@ from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Result
+from simcore.schedule import SCHEDULES
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
+from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.staleness import staleness_of
 
 Engine = Callable[[Design], Result]
 _NOTHING_SHARED = "every group has its links to itself, and all NPUs of a stage do the same"
@@ -50,6 +58,7 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
     engine would take too long.
     """
+    design = settle(design)
     if callable(engine):
         return with_measured(design, engine(design))
     if engine in BUILT_IN and design.jobs is not None:
@@ -82,25 +91,29 @@ def _simulate_jobs(design: Design, engine: str) -> Result:
 
 def _simulate_by_choice(design: Design) -> Result:
     """The result of the fast engine where it is exact, else of the flow engine; and why."""
-    reasons = find_sharing(design)
-    result = _simulate_flow(design) if reasons else simulate_traced(design, trace=False)[0]
-    return replace(result, engine_reason="; ".join(reasons) or _NOTHING_SHARED)
+    graph = program_of(design).graph
+    if graph is not None:
+        _refuse_shared_links(design, graph)
+    reasons = find_sharing(design) if graph is None else ()
+    if reasons:
+        return _simulate_flow(design, "; ".join(reasons))
+    return _simulate_fast(design, False, _NOTHING_SHARED)[0]
 
 
-def _simulate_flow(design: Design) -> Result:
+def _simulate_flow(design: Design, reason: str | None = None) -> Result:
     """The result of the flow engine; what finds no shared link is played by the code of the fast one."""
     _refuse_unplayable(design, "flow")
     program, shared = program_of(design), links_of(design)
     if not shared.links and not design.cluster.stragglers:
-        return replace(simulate_traced(design, trace=False)[0], engine="flow")
+        return replace(_simulate_fast(design, False, reason)[0], engine="flow")
     classes = find_classes(design, place(design)[0])
     timing, _ = flow.time_job(flow.Job(design, program, classes), shared)
     if program.single is not None:
-        return _result(design, timing, None, "flow")
+        return _result(design, timing, None, "flow", reason=reason)
     first = None
     if program.serves:
         first = flow.time_job(flow.Job(design, program.keep_chunks(1), classes), shared)[0].total
-    return _result(design, timing, program, "flow", first)
+    return _result(design, timing, program, "flow", first, reason)
 
 
 def _simulate_reference(design: Design, engine: str) -> Result:
@@ -112,6 +125,8 @@ def _simulate_reference(design: Design, engine: str) -> Result:
     program = program_of(design)
     if (single := program.single) is not None:
         return _result(design, reference.time_collective(design, single, links), None, engine)
+    if program.graph is not None:
+        return _result(design, reference.time_graph(design, program.graph), program, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
     first = (
@@ -133,10 +148,13 @@ def _simulate_packets(design: Design) -> Result:
 def find_unplayable(design: Design, engine: str) -> list[Problem]:
     """What an engine cannot play of a design: one NPU must speak for its stage, a phase for its links."""
     if engine == "packets":
+        if problems := _unplayable_graph(design, engine):
+            return problems
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
-        return packet_problems(design)
-    problems = _unplayable_jobs(design, engine) if design.jobs is not None else []
+        return [*packet_problems(design), *_unplayable_schedules(design, engine)]
+    problems = _unplayable_jobs(design, engine) if design.jobs is not None else _unplayable_graph(design, engine)
+    problems += _unplayable_schedules(design, engine)
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -165,6 +183,20 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
     return problems
 
 
+def _unplayable_schedules(design: Design, engine: str) -> list[Problem]:
+    """Pipelines that never empty, on engines that play one batch."""
+    if engine in ("fast", "reference") or (engine == "reference_links" and design.jobs is None):
+        return []
+    told: list[tuple[Path, Parallelism]] = [((), design.parallelism)] if design.jobs is None else []
+    told += [(("jobs", number), job.parallelism) for number, job in enumerate(design.jobs or ())]
+    expected = f"a schedule that flushes (engine '{engine}' plays one batch)"
+    return [
+        Problem((*path, "parallelism", "schedule"), expected, p.schedule, "use 1f1b, or engine 'fast' or 'reference'")
+        for path, p in told
+        if not SCHEDULES[p.schedule].flushes
+    ]
+
+
 def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
     """Jobs that meet on links of which an engine knows nothing."""
     if engine in ("flow", "reference_links"):
@@ -176,6 +208,30 @@ def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
     ]
 
 
+def _unplayable_graph(design: Design, engine: str) -> list[Problem]:
+    """What keeps an engine from playing an explicit graph."""
+    if design.jobs is not None or not kind_of(design.workload).explicit:
+        return []
+    path, graph = ("workload", "trace"), program_of(design).graph
+    if engine not in ("fast", "reference"):
+        expected = f"a workload that is no trace (engine '{engine}' plays no explicit graphs)"
+        return [Problem(path, expected, "a trace", "use engine 'fast' or 'reference'")]
+    if engine == "fast" and graph is not None and graph.uneven:
+        expected = "groups whose ranks all do the same (engine 'fast' plays one of them)"
+        return [Problem(path, expected, graph.uneven, "use engine 'reference'")]
+    return []
+
+
+def _refuse_shared_links(design: Design, graph: Graph) -> None:
+    """Raise `InputError` where NPUs that do different things share links of a graph's cluster."""
+    shared = [number for number, d in enumerate(design.cluster.dimensions) if block_of(d).shares]
+    if len(graph.classes) > 1 and shared:
+        expected = "links of its own for each NPU where ranks of a trace do different things"
+        found = f"links that NPUs share in cluster.dimensions[{shared[0]}]"
+        fix = "use another topology, or engine 'fast', which counts every phase as if it had them alone"
+        raise InputError([Problem(("cluster", "dimensions", shared[0]), expected, found, fix)])
+
+
 def _refuse_unplayable(design: Design, engine: str) -> None:
     """Raise `InputError` for what an engine cannot play."""
     if problems := find_unplayable(design, engine):
@@ -184,14 +240,21 @@ def _refuse_unplayable(design: Design, engine: str) -> None:
 
 def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
     """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
+    return _simulate_fast(design, trace, None)
+
+
+def _simulate_fast(design: Design, trace: bool, reason: str | None) -> tuple[Result, Trace | None]:
     _refuse_unplayable(design, "fast")
+    design = settle(design)
     program = program_of(design)
     if (single := program.single) is not None:
-        return _result(design, time_collective(design, single), None, "fast"), None
+        return _result(design, time_collective(design, single), None, "fast", reason=reason), None
+    if program.graph is not None:
+        return _result(design, time_graph(design, program.graph), program, "fast", reason=reason), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
     first = None if not program.serves else time_program(design, program.keep_chunks(1), placement)[0].total
-    return _result(design, timing, program, "fast", first), log
+    return _result(design, timing, program, "fast", first, reason), log
 
 
 def log_flows(design: Design) -> FlowLog | None:
@@ -210,9 +273,17 @@ def log_flows(design: Design) -> FlowLog | None:
 
 
 def _result(
-    design: Design, timing: Timing, program: Program | None, engine: str, first_token: int | None = None
+    design: Design,
+    timing: Timing,
+    program: Program | None,
+    engine: str,
+    first_token: int | None = None,
+    reason: str | None = None,
 ) -> Result:
-    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served."""
+    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served.
+
+    `reason`: why `auto` took the engine.
+    """
     further = 0 if program is None or first_token is None else program.chunks - 1
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
@@ -227,22 +298,22 @@ def _result(
         capital=cost.total,
         peak=drawn.peak,
         network=cost.network,
-        samples=None if program is None else program.tokens,
-        flops=None if program is None else program.model_flops,
+        samples=None if program is None else _known(program, program.tokens),
+        flops=None if program is None else _known(program, program.model_flops),
     )
     result = Result(
         iteration_time_s=seconds,
-        iteration_time_interval_s=None if program is None else interval(design, seconds),
+        iteration_time_interval_s=None if program is None or program.graph else interval(design, seconds),
         throughput_tokens_per_s=figures.throughput,
         mfu=figures.mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
         exposed_communication_s=exposed_in(spent),
         bubble_s=timing.bubble / PICOSECONDS,
         optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
-        other_s=0.0,
+        other_s=spent.get(Category.OTHER, 0.0),
         memory_bytes=memory,
         memory_capacity_bytes=capacity(design),
-        fits=memory is None or fits(design, memory),
+        fits=None if kind_of(design.workload).explicit else memory is None or fits(design, memory),
         network=use_in(design, timing, seconds),
         network_utilization=min(
             1.0, sum(timing.sent) / (seconds * sum(d.bandwidth for d in design.cluster.dimensions))
@@ -254,6 +325,7 @@ def _result(
         perf_per_cost=figures.perf_per_cost,
         engine=engine,
         stage=None if program is None or program.stages == 1 else timing.stage,
+        engine_reason=reason,
         npus=design.cluster.npus,
         racks=racks(design),
         time_to_first_token_s=None if first_token is None else first_token / PICOSECONDS,
@@ -261,6 +333,7 @@ def _result(
         throughput_counts="tokens" if program is None else program.counts,
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
+        staleness=staleness_of(design),
         fallbacks=fallback_notes(design),
         orderable=order.orderable,
         order_notes=order.notes,
@@ -268,6 +341,11 @@ def _result(
         **_trained(design, figures, seconds),
     )
     return with_measured(design, result)
+
+
+def _known(program: Program, figure: float) -> float | None:
+    """A figure of a Program; of a graph, which may not say it, None instead of 0."""
+    return None if program.graph is not None and not figure else figure
 
 
 def _owned(figures: Figures) -> dict[str, Any]:

@@ -28,6 +28,8 @@ _OWN_WORDS = {
     ("schedules", "zbv"): "ZB-V: keeps as much as 1F1B, almost no bubble (arXiv 2401.10241, section 6).",
     ("schedules", "v-half"): "V-half: about half the activations of 1F1B (arXiv 2405.15362).",
     ("schedules", "v-min"): "V-min: about a third of the activations of 1F1B (arXiv 2405.15362).",
+    ("schedules", "pipedream"): "PipeDream: no flush, weights updated after every microbatch (arXiv 1806.03377).",
+    ("schedules", "pipedream_2bw"): "PipeDream-2BW: no flush, two versions of weights (arXiv 2006.09503).",
     ("collectives", "flat_ring"): "One ring over all dimensions; within one dimension, and for other kinds, a ring.",
 }
 """Members that share their words with another one."""

@@ -28,8 +28,10 @@ COMMANDS = {
     "plot": "draw one picture of one or more runs",
     "report": "write the front, plots and page of a run folder again",
     "catalogue": "list what documents can name: models, NPUs, fabrics, software, prices",
+    "model": "count a model's parameters, FLOPs a token and bytes, from its own config.json too",
     "show": "show one design of a run: time, memory, cost, how sure; write its document",
     "compare": "set the fronts of several runs side by side",
+    "export": "write a design as arguments or configuration of Megatron-LM, TorchTitan or DeepSpeed",
     "explain": "say where the time of a design goes, and which changes would help",
     "days": "play the days of a training: failures, checkpoints, restarts; goodput",
     "verify": "simulate the front again on the reference engine",
@@ -37,6 +39,7 @@ COMMANDS = {
     "calibrate": "fit a device's efficiency curve to measured iterations",
     "calibrate-fabric": "fit a machine's network to what nccl-tests or rccl-tests printed",
     "astra": "run ASTRA-sim's own input files",
+    "trace": "make, summarise, draw and share Chakra traces",
 }
 DESCRIPTION = "Design-space exploration for the clusters that train large deep-learning models."
 EPILOG = """examples:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from dse.cli.arguments import file_problems
@@ -13,6 +14,9 @@ EXAMPLES = """examples:
   dse astra --network-configuration net.yml --system-configuration sys.json --workload-configuration traces/run
   dse astra --network-configuration net.json --system-configuration sys.txt \
             --workload-configuration gpt3.txt --num-passes 2 --csv layers.csv
+
+  dse astra --network-configuration net.yml --system-configuration sys.json --workload-configuration traces/run \
+            --csv nodes.csv --trace timeline.json
 
 A Chakra workload is a prefix (files PREFIX.<rank>.et) or one .et file that every NPU runs.
 """
@@ -42,7 +46,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     rules.add_argument("--num-queues-per-dim", type=int, default=1, metavar="N", help="queues of each dimension [1]")
     rules.add_argument("--injection-scale", type=float, default=1.0, metavar="X", help="of endpoint-delay [1]")
     rules.add_argument("--rendezvous-protocol", action="store_true", help="receivers ask for each message first")
-    command.add_argument("--csv", type=Path, metavar="FILE", help="write the times of each layer or node")
+    command.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write the times of each layer or node; of 2.x bytes by dimension, too"
+    )
+    command.add_argument(
+        "--trace", type=Path, metavar="FILE", help="write a timeline for Perfetto, chrome://tracing (2.x)"
+    )
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -51,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from simcore import astra
     from simcore.document.problem import InputError
 
-    problems = file_problems("--csv", options.csv)
+    problems = [*file_problems("--csv", options.csv), *file_problems("--trace", options.trace)]
     if problems:
         raise InputError(problems, "command line")
     try:
@@ -69,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
             injection_scale=options.injection_scale,
             rendezvous=options.rendezvous_protocol,
         )
+        if options.trace is not None:
+            astra.write_timeline(result, options.trace)
     except astra.AstraInputError as error:
         print(f"dse astra: {error}", file=sys.stderr)
         return 2
@@ -82,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
             "finish_ns_per_npu": result.finish_ns_per_npu.tolist(),
             "compute_ns": result.compute_ns,
             "exposed_communication_ns": result.exposed_communication_ns,
+            "network": [asdict(dimension) for dimension in result.dimensions],
             "warnings": list(result.warnings),
         }
         print(json.dumps(document))
@@ -89,4 +101,6 @@ def run(options: argparse.Namespace) -> int:
     finish = result.finish_ns_per_npu
     print(f"finished at {result.finish_ns:,} ns on {len(finish):,} NPUs (the first at {int(finish.min()):,} ns)")
     print(f"computation {result.compute_ns:,} ns, exposed communication {result.exposed_communication_ns:,} ns")
+    for dimension in result.dimensions:
+        print(f"{dimension.name}: {dimension.sent:,} B sent, {100 * dimension.utilization:.1f} % of its bandwidth")
     return 0

@@ -74,6 +74,7 @@ def _time_section(result: Result) -> Section:
         "exposed pipeline communication": exposed.pipeline,
         "exposed expert-parallel communication": exposed.expert,
         "exposed context-parallel communication": exposed.context,
+        "exposed communication": exposed.ungrouped,
         "pipeline bubble": result.bubble_s,
         "optimizer": result.optimizer_s,
         "other": result.other_s,

@@ -111,7 +111,7 @@ def _check_outputs(trace: Path | None, folder: Path | None) -> None:
 
 
 def _export(design: Design, folder: Path) -> None:
-    from simcore.astra.files.export import differences, export
+    from simcore.traces.export import differences, export
 
     files = export(design, folder)
     workload = files[-1] if files[-1].name == "workload.et" else folder / "workload"

@@ -133,6 +133,7 @@ class Evaluator:
         document = known.document
         if known.problems:
             return self._invalid_outcome(design, document, known.problems)
+        design = known.settled
         early = known.early_violations
         if known.broken_constraints:
             return self._cut_outcome(known)
@@ -163,10 +164,10 @@ class Evaluator:
 
     def _cut_outcome(self, known: ScreenedDesign) -> Outcome:
         """A valid design that breaks a constraint known before simulation."""
-        values = self._bounds(bound(known.design), known.document)
+        values = self._bounds(bound(known.settled), known.document)
         violations = {VALID: 0.0} | {c.name: known.early_violations.get(c.name, 0.0) for c in self.constraints}
         rule, why = known.broken_constraints[0], known.cut_reason or None
-        return Outcome(known.design.key, "cut", values, violations, known.document, cut_by=rule, error=why)
+        return Outcome(known.key, "cut", values, violations, known.document, cut_by=rule, error=why)
 
     def _invalid_outcome(self, design: Design, document: dict[str, Any], problems: Sequence[Problem]) -> Outcome:
         """The outcome of an invalid design. Its bounds are those of any design with the same workload and NPUs."""

@@ -11,20 +11,31 @@ from dse.evaluate.record import TrialRecord
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics
-from simcore.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, JobResult, Memory, Result
+from simcore.result import (
+    Activity,
+    Cost,
+    DimensionUse,
+    Draw,
+    ExposedCommunication,
+    JobResult,
+    Memory,
+    Result,
+    Staleness,
+)
 
-_Part = TypeVar("_Part", Activity, Draw, JobResult, ExposedCommunication, Memory, DimensionUse, Cost, Result)
+_Part = TypeVar("_Part", Staleness, Activity, Draw, JobResult, ExposedCommunication, Memory, DimensionUse, Cost, Result)
 
 
 def read_result(document: Mapping[str, Any]) -> Result:
     """The `Result` that `document` (see `Result.document`) was written from; keys of later versions are ignored."""
-    memory = document["memory_bytes"]
+    memory, staleness = document["memory_bytes"], document.get("staleness")
     parts = {
         "exposed_communication_s": _read_part(ExposedCommunication, document["exposed_communication_s"]),
         "memory_bytes": None if memory is None else _read_part(Memory, memory),
         "network": tuple(_read_part(DimensionUse, use) for use in document["network"]),
         "cost": _read_part(Cost, document["cost"]),
         "power": _read_draw(document.get("power")),
+        "staleness": None if staleness is None else _read_part(Staleness, staleness),
         "order_notes": tuple(document.get("order_notes", ())),
         "jobs": tuple(
             _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())

@@ -15,6 +15,7 @@ from dse.evaluate.record import TrialRecord
 from dse.space.draw import PlacedDraw
 from dse.space.fill import label
 from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, composition_index, magnitude
+from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
 from simcore.document.problem import Path, format_path
@@ -132,7 +133,7 @@ def recall(space: Space, trial: TrialRecord) -> Recall | None:
         except (ValueError, TypeError):
             continue  # the wrong one of what looks alike may have holes that the journal lacks
         found, _problems = parse_design(filled.document)
-        if found is not None and found.key == design.key:
+        if found is not None and ScreenedDesign(found, ()).key == design.key:
             return source
         unsettled = [name for name in source.alike if name not in source.given]
         waiting += [{**source.given, name: i} for name in unsettled[:1] for i in range(source.alike[name])]

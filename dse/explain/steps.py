@@ -25,7 +25,7 @@ _NAMED: dict[Path, tuple[Any, ...]] = {
     ("parallelism", "recompute"): ("none", "selective", "full"),
     ("parallelism", "sequence_parallel"): (False, True),
     ("parallelism", "tensor_overlap"): (False, True),
-    ("parallelism", "schedule"): tuple(SCHEDULES),
+    ("parallelism", "schedule"): tuple(name for name, schedule in SCHEDULES.items() if schedule.flushes),
     ("system", "intra_dimension"): tuple(INTRA_DIMENSION),
     ("system", "inter_dimension"): tuple(INTER_DIMENSION),
 }

@@ -21,6 +21,7 @@ from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, fill_template, has_solved_split, template_count
 from dse.space.hole import Choice, ExpressionHole, Product, Split
 from dse.space.npus import following_product
+from dse.space.open_layout import has_open_layout
 from dse.space.space import Space
 from simcore.bounds.many import NetworkFamily, is_linear
 from simcore.check.load import parse_design
@@ -195,10 +196,10 @@ def _draw_parts(fill: Callable[[Draw], FilledDocument]) -> Iterator[SpacePart]:
 
 
 def is_separable(template: Mapping[str, Any]) -> bool:
-    """Whether no expression of a job looks at a network, nor the other way round, and no shares follow from both."""
+    """Whether no expression of a job looks at a network, nor the other way round, and nothing is solved from both."""
     if following_product(template) is not None:
         return False  # degrees that multiply to the number of NPUs of the network
-    return not has_solved_split(template) and not is_tied(template)
+    return not has_solved_split(template) and not has_open_layout(template) and not is_tied(template)
 
 
 def is_tied(template: Mapping[str, Any]) -> bool:

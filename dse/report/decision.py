@@ -60,7 +60,12 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     if number is None:
         return Decision(None, (), ())
     trial = next(trial for trial in record.trials if trial.number == number)
-    told = (_build(trial), _expect(record, summary, trial), describe_robust_choice(record, summary, trial))
+    told = (
+        _build(trial),
+        _describe_staleness(trial),
+        _expect(record, summary, trial),
+        describe_robust_choice(record, summary, trial),
+    )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
 
@@ -75,6 +80,24 @@ def _build(trial: TrialRecord) -> str:
     said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) != BY_NAME[aspect].quiet]
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     return f"Build trial {trial.number} for {job or 'the workload'}: {what}{f', with {how}' if how else ''}."
+
+
+def _describe_staleness(trial: TrialRecord) -> str:
+    """That iterations are no measure of a training whose weights are old, where those of the design are."""
+    said = []
+    for name, part in trial.parts:
+        staleness = (part.metrics or {}).get("staleness")
+        if staleness is not None:
+            age = f"{staleness['updates']} update{'s' if staleness['updates'] > 1 else ''}"
+            of = f" of {clean_text(name)}" if name else ""
+            said.append(f"its gradients{of} are of weights up to {age} old")
+    if not said:
+        return ""
+    text = _list(said)
+    return (
+        f"{text[0].upper()}{text[1:]}: iterations are compared here, not trainings, and how many more tokens it needs "
+        "is not modelled ('constraints: [staleness <= 0]' leaves such designs out)."
+    )
 
 
 def _degrees(document: Mapping[str, Any]) -> str:

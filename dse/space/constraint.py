@@ -6,13 +6,14 @@ quantities as SI numbers. A constraint that needs no simulation (inputs, memory,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dse.space.expression import Expression
 from dse.space.naming import make_value_lookup, unknown_name_problems
+from simcore.design.workload import KINDS, workload_tag
 from simcore.document.problem import Path, Problem, Refusal, format_path
 from simcore.metrics import BEFORE, JOB, METRICS, Scope, is_of
 
@@ -82,6 +83,24 @@ class Constraint:
             # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
             return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
         return self.expression.violation(make_value_lookup(self.name, metrics, document))
+
+
+_OF_MEMORY = {"fits", "memory.peak", "memory.reserved"}
+
+
+def usual_constraints(data: Mapping[str, Any]) -> list[str]:
+    """The constraints of a space that gives none: that it fits, where the workload says what it needs."""
+    return ["fits"] if KINDS[workload_tag(data.get("workload"))].holds else []
+
+
+def memory_problems(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Constraints on memory of a design whose workload does not say what it needs."""
+    unknown = [each for each in document.get("jobs", [document]) if not KINDS[workload_tag(each["workload"])].holds]
+    for index, constraint in enumerate(constraints if unknown else ()):
+        if _OF_MEMORY.intersection(constraint.metrics):
+            expected = f"no condition on memory, which a {workload_tag(unknown[0]['workload'])} does not say"
+            fix = "leave it out; write 'constraints: []' where there are no others"
+            yield Problem(("constraints", index), expected, f"'{constraint.name}'", fix)
 
 
 def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, ...]:

@@ -14,7 +14,8 @@ from dse.space.samplers import sampler_names
 from dse.space.settings import StudySettings
 from simcore import catalog
 from simcore.design.design import Design
-from simcore.design.workload import KINDS
+from simcore.design.include import CONFIGURATION
+from simcore.design.workload import KINDS, WorkloadForm
 from simcore.metrics import METRICS
 from simcore.policy.control import CONTROLS
 
@@ -125,6 +126,8 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
         spec["properties"][key]["anyOf"][:0] = [rows, {"type": "string"}]
         spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section(_models(name)))}, _HOLE]}
         spec["required"] = [other for other in spec["required"] if other != key]
+    for key in next((form.files for form in KINDS.values() if form.section.__name__ == name), {}):
+        spec["properties"][key]["anyOf"].insert(0, {"type": "string"})
     if name == "ComputeModel":
         spec["properties"]["table"]["anyOf"].insert(0, {"type": "string"})
     if name == "Parallelism":
@@ -155,6 +158,15 @@ def _rows(name: str) -> dict[str, str]:
     return {key: row.__name__ for key, row in rows.items()}
 
 
+_CONFIGURED = ({"type": "object", "required": [CONFIGURATION], "properties": {CONFIGURATION: {"type": "string"}}},)
+"""A model as the file that describes it, with keys of its own."""
+
+
+def _read_from_files() -> set[str | None]:
+    """The sections of the catalogue whose models may be configuration files of other programs instead."""
+    return {form.catalogue for form in KINDS.values() if type(form).model_from is not WorkloadForm.model_from}
+
+
 def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
     value = dict(value)
     text = {"description": value.pop("description")} if "description" in value else {}
@@ -164,7 +176,7 @@ def _or_hole(name: str, key: str, value: dict[str, Any]) -> dict[str, Any]:
     if section is not None:
         names = {"enum": list(catalog.section(section))}
         varied = {"type": "object", "required": ["base"], "properties": {"base": {"anyOf": [names, _HOLE]}}}
-        options = [names, varied, *options]
+        options = [names, varied, *(_CONFIGURED if key == "model" and section in _read_from_files() else ()), *options]
     if key == "transport":
         options.insert(0, {"enum": list(CONTROLS)})
     return {**text, "anyOf": options}

@@ -16,6 +16,7 @@ from simcore.check.check import check
 from simcore.cost.orderable import order_of
 from simcore.design.design import Design
 from simcore.document.problem import Problem
+from simcore.layout.settle import settle
 from simcore.memory.plan import memory_needed
 from simcore.metrics import metrics_before
 
@@ -28,9 +29,19 @@ class ScreenedDesign:
     constraints: Sequence[Constraint]
 
     @cached_property
+    def settled(self) -> Design:
+        """The design with numbers in place of stages and recomputation that are to be solved, where it is valid."""
+        return settle(self.design) if self.design.parallelism.solves and not self.problems else self.design
+
+    @property
+    def key(self) -> str:
+        """Identity of the design: solved or given, the same numbers are one design."""
+        return self.settled.key
+
+    @cached_property
     def document(self) -> dict[str, Any]:
         """The complete design document."""
-        return self.design.document()
+        return self.settled.document()
 
     @cached_property
     def problems(self) -> list[Problem]:
@@ -40,7 +51,7 @@ class ScreenedDesign:
     @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The metrics that are exact before simulation, of a valid design."""
-        return exact_metrics(self.design)
+        return exact_metrics(self.settled)
 
     @cached_property
     def early_violations(self) -> dict[str, float]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
-from dse.space.constraint import Constraint, parse_constraints
+from dse.space.constraint import Constraint, memory_problems, parse_constraints, usual_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
@@ -41,7 +41,13 @@ from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
-_FATAL_RULES = ("degrees multiply to the NPUs", "kind of workload", "operator times")
+_FATAL_RULES = (
+    "degrees multiply to the NPUs",
+    "kind of workload",
+    "operator times",
+    "ranks are NPUs",
+    "recorded times",
+)
 _GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
 """Keys of a workload that metrics need, and how to give them."""
 
@@ -89,6 +95,7 @@ class Space:
 
     def key(self, filled: FilledDocument) -> str:
         """Identity of what was filled: of its canonical design, or of what is decided in it."""
+        from dse.space.screen import ScreenedDesign
         from simcore.check.load import parse_design
 
         document = filled.document
@@ -98,7 +105,7 @@ class Space:
         if design is None:
             raise ValueError(f"space '{self.name}' gave a document of unsound form: {problems[0]}")
         if not self.jobs:
-            return design.key
+            return ScreenedDesign(design, ()).key
         whole = design.document()
         text = json.dumps({section: whole[section] for section in self.template}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -138,7 +145,7 @@ def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
     data, problems = include_files(document.data, document.source or None)
     objectives = _objectives(data.get("objectives"), problems)
-    constraints = parse_constraints(data.get("constraints", ["fits"]), problems)
+    constraints = parse_constraints(data.get("constraints", usual_constraints(data)), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
     of_futures: list[Problem] = []
@@ -351,6 +358,7 @@ def _unanswerable_problems(
                 objective.value(metrics, document)
             except Refusal as refusal:
                 yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
+    yield from memory_problems(constraints, document)
     for index, constraint in enumerate(constraints):
         try:
             constraint.measure_violation(metrics, document)

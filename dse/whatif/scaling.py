@@ -61,7 +61,7 @@ def _at_size(design: Design, batch: int, factor: Fraction, mode: Mode, engine: s
         return _refused(size, error.problems[0])
     result = simulate(other, engine_named(engine))
     rate = size.batch / result.iteration_time_s / size.npus
-    return AtSize(size.npus, size.batch, result.iteration_time_s, rate, "", result.fits)
+    return AtSize(size.npus, size.batch, result.iteration_time_s, rate, "", result.fits is not False)
 
 
 def _refused(size: AtSize, problem: Problem) -> AtSize:

@@ -18,7 +18,7 @@ from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.groups import load_groups
 from simcore.astra.files.network import Generation, Network, load_network
 from simcore.astra.files.remote_memory import MemoryPorts, RemoteMemory, load_remote_memory
-from simcore.astra.files.result import AstraResult, OperationTimes
+from simcore.astra.files.result import AstraResult, DimensionBytes, OperationTimes
 from simcore.astra.files.system import SystemSettings, load_system
 from simcore.astra.files.text_workload import TextWorkload, load_text_workload
 from simcore.astra.files.trace import Action, OperationTrace
@@ -206,7 +206,7 @@ def _run_traces(case: Case, traces: tuple[OperationTrace, ...]) -> AstraResult:
         for npu in range(1 if alike else network.npus)
     ]
     run_graphs(graphs, engine)
-    return _summarize(graphs, network.npus)
+    return _summarize(graphs, network, planners.peek)
 
 
 def _has_action(trace: OperationTrace, action: Action) -> bool:
@@ -231,13 +231,17 @@ def _is_alike(
     return True
 
 
-def _summarize(graphs: Sequence[NpuGraph], npus: int) -> AstraResult:
+def _summarize(graphs: Sequence[NpuGraph], network: Network, plan: Callable[[Request], Sequence[Chunk]]) -> AstraResult:
     """Return the result of graphs that have run; a single one stands for all NPUs."""
+    from simcore.astra.engine.sent import SentBytes
+
+    npus = network.npus
     worst = max(graphs, key=lambda graph: graph.finish_ns - graph.compute_ns)
     last = max(graphs, key=lambda graph: graph.finish_ns)
     if last.finish_ns >= MAX_FINISH_NS:
         raise AstraInputError(f"finish: expected less than {MAX_FINISH_NS} ns; check latency, bandwidth and sizes")
     alike = len(graphs) < npus
+    counted = list(map(SentBytes(network, last.npu, plan).of, last.trace.operations))
     each = [last.finish_ns] if alike else [graph.finish_ns for graph in graphs]
     return AstraResult(
         finish_ns=last.finish_ns,
@@ -245,7 +249,19 @@ def _summarize(graphs: Sequence[NpuGraph], npus: int) -> AstraResult:
         compute_ns=worst.compute_ns,
         exposed_communication_ns=worst.finish_ns - worst.compute_ns,
         layers=tuple(
-            OperationTimes(operation.name, operation.id, operation.action.name.lower(), start, end)
-            for operation, start, end in zip(last.trace.operations, last.starts, last.ends, strict=True)
+            OperationTimes(operation.name, operation.id, operation.action.name.lower(), start, end, bytes_)
+            for operation, start, end, bytes_ in zip(
+                last.trace.operations, last.starts, last.ends, counted, strict=True
+            )
         ),
+        dimensions=tuple(
+            DimensionBytes(
+                f"{dimension.block.value}({dimension.size})",
+                total,
+                total / (dimension.total_bandwidth * last.finish_ns) if last.finish_ns else 0.0,
+            )
+            for dimension, total in zip(network.dimensions, map(sum, zip(*counted, strict=True)), strict=True)
+        )
+        if counted
+        else (),
     )

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering
-from simcore.system.chunks import ORDERED_KINDS, Chunker, Chunks, Phase
-from simcore.system.placement import Placement
+from simcore.system.chunks import FLAT, ORDERED_KINDS, Chunker, Chunks, Phase
+from simcore.system.placement import Placement, stages_between
 
 ByDimension = Mapping[int, Any]
 """A time [ps], bytes, or a weight of each of some dimensions."""
@@ -117,11 +118,30 @@ def routes(
     kind, group, size = key[:3]
     system = chunker.design.system
     if system.inter_dimension != "baseline" and kind in ORDERED_KINDS:
-        return chunker.paths_in_every_order(kind, placement[group], size), system.chunks
+        paths = chunker.paths_in_every_order(kind, placement[group], size)
+        return _without_other_stages(chunker.design, placement, group, paths), system.chunks
     if split is None and len(key) > 3:
         split = chunker.split_message(placement[group], key[3], size)
     counted = (split or chunker.split_collective(kind, placement[group], size)).count_paths()
-    return [path for path, _ in counted], [times for _, times in counted]
+    paths = _without_other_stages(chunker.design, placement, group, [path for path, _ in counted])
+    return paths, [times for _, times in counted]
+
+
+def _without_other_stages(
+    design: Design, placement: Placement, group: str, paths: list[list[Phase]]
+) -> list[list[Phase]]:
+    """The paths as fast as engine `flow` may play them: a phase counts what all stages put on its links at once.
+
+    Of a flat ring, and a shift over several dimensions, all of which matter, one alone is said to serve.
+    """
+    fewer = {where.dimension: stages_between(design, placement, where) for where in placement[group]}
+    one_for_all = len(fewer) > 1 and any(phase.kind == "shift" or phase.kind.startswith(FLAT) for phase in paths[0])
+    if set(fewer.values()) == {1} or one_for_all:
+        return paths
+    return [
+        [phase._replace(serialization=phase.serialization // fewer[phase.dimension]) for phase in path]
+        for path in paths
+    ]
 
 
 def collective_times(lowering: Lowering) -> list[CollectiveTime]:

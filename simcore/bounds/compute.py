@@ -22,7 +22,7 @@ def compute_seconds(design: Design, program: Program) -> float:
     """Least time of an iteration whatever its network: the compute of the busiest stage, and of those it waits for [s].
 
     The first microbatch passes the stages in front (the first virtual stage of each), the last one passes them back,
-    unless the schedule leaves the weight gradients for then.
+    unless the schedule leaves the weight gradients for then. Where it never flushes, a stage waits for none.
     """
     time = times_of(design).seconds
     passes = [
@@ -35,8 +35,31 @@ def compute_seconds(design: Design, program: Program) -> float:
     least = around = 0.0
     for chunks in own:
         least = max(least, around + m * sum(sum(way) for way in chunks))
-        around += chunks[0][0] if split else sum(chunks[0])
+        if ORDERS[program.schedule].flushes:
+            around += chunks[0][0] if split else sum(chunks[0])
     return least * _SAFE - 1e-9  # durations are rounded to picoseconds
+
+
+def shared_seconds(design: Design) -> float:
+    """Least time of an iteration whatever its network and whichever layers its stages have: an even share of all [s].
+
+    Of a design whose stages, or recomputation, are to be solved; what is open then does not recompute.
+    """
+    p, kind = design.parallelism, kind_of(design.workload)
+    time, count = times_of(design).seconds, p.pipeline * p.interleave
+    layers = kind.layers(design)
+    assert layers is not None
+    base, more = divmod(layers.total, count)
+    even = tuple(base + (stage < more) for stage in range(count)) if p.solves_stages else p.stages
+    recompute = "none" if p.recompute == "solve" else p.recompute
+    plain = p.model_copy(update={"stages": even, "recompute": recompute})
+    program = kind.program(design.model_copy(update={"parallelism": plain}))
+    passes = [
+        sum(_segment_time(segment, time) for way in (part.forward, part.backward, part.weights) for segment in way)
+        for part in program.parts
+    ]
+    whole: float = sum(passes[part] for part in program.part_of) * program.microbatches
+    return whole / p.pipeline * _SAFE - 1e-9
 
 
 def work_joules(design: Design, program: Program) -> float:
@@ -75,7 +98,8 @@ def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
         return 0.0
     least = _least_layer(design, layers, known, _operators_time, times_of(design).seconds)
     even = design.microbatches * layers.total / p.pipeline
-    last = layers.fewest * (p.pipeline - 1 + design.microbatches * p.interleave)
+    around = p.pipeline - 1 if ORDERS[p.schedule].flushes else 0
+    last = layers.fewest * (around + design.microbatches * p.interleave)
     return max(even, last) * least * _SAFE - 1e-9
 
 

@@ -10,6 +10,7 @@ For a complete design (degrees, network, policies given), each beside its reason
 - computation beside collectives is slowed while dimensions serve them (`simcore.bounds.overlap`);
 - of served requests the last stage makes token after token: the microbatches of one follow those of the one before;
 - memory and cost do not depend on timing: they are exact;
+- of an explicit graph the longest way through it, and what one thing does of it (`simcore.bounds.graph`);
 - of several jobs none is faster beside the others than its bound alone.
 
 For a partial design (keys left out may be anything): model FLOPs over the NPUs' peak, model states over all NPUs, the
@@ -24,6 +25,7 @@ from typing import Any
 
 from simcore.bounds.collective import CollectiveTime, collective_times
 from simcore.bounds.compute import least_work
+from simcore.bounds.graph import bound_graph
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import lost_shares, slowed_time
 from simcore.catalog.preset import preset
@@ -106,6 +108,8 @@ def bound_on_any_network(design: Design) -> Bounds:
 
     The nodes are bought, and draw; what fails of the network must be left out of the design's `reliability`.
     """
+    if design.parallelism.solves:  # whose stages are others on each network
+        return {**dict.fromkeys(METRICS), **bound_any_design(design)}
     dimensions = tuple(dimension.model_copy(update=_IDEAL) for dimension in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions})
     ideal = design.model_copy(update={"cluster": cluster})
@@ -129,6 +133,9 @@ def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
         slowest = max(time.least for time in collective_times(lowering))
         seconds, draws = slowest / PICOSECONDS, draws_of(design)
         return bounds_at(design, {"iteration_time": seconds}, (draws.wait - draws.idle) * seconds, None)
+    if program.graph is not None:
+        joules = least_work(program, joules_of(design, times_of(design).seconds)) * _SAFE
+        return bounds_at(design, {"iteration_time": bound_graph(design, program.graph) / PICOSECONDS}, joules, program)
     lowering, times, iteration = _bound_iteration(design, program)
     joules = least_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * _SAFE
     if program.trained:
@@ -186,7 +193,7 @@ def _serving_bounds(
 def bounds_at(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
     """The bounds of all metrics with bounds of its `times`, if every NPU takes so many `joules` above idle."""
     seconds, cost = times["iteration_time"], cluster_cost(design)
-    memory = memory_of(design, program) if program else None
+    memory = memory_of(design, program) if program and program.graph is None else None
     figures = Figures.of(
         design,
         seconds=seconds,
@@ -196,7 +203,7 @@ def bounds_at(design: Design, times: Mapping[str, float], joules: float, program
         rack=rack_watts(design),
         capital=cost.total,
         network=cost.network,
-        samples=program.tokens if program else None,
+        samples=(program.tokens or None) if program else None,
         first_token=times.get("time_to_first_token"),
         output_token=times.get("time_per_output_token"),
         software=design.software,
@@ -207,7 +214,7 @@ def bounds_at(design: Design, times: Mapping[str, float], joules: float, program
 def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
     """As `bounds_at`, where the network is not known: the nodes alone cost and draw."""
     seconds, cost = times["iteration_time"], cluster_cost(design)
-    memory = memory_of(design, program) if program else None
+    memory = memory_of(design, program) if program and program.graph is None else None
     still = npus_watts(design, draws_of(design).idle) + host_watts(design)
     figures = Figures.of(
         design,
@@ -217,7 +224,7 @@ def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, 
         peak=nodes_peak_watts(design) * _SAFE,
         capital=(cost.npu + cost.memory) * _SAFE,
         network=0.0,
-        samples=program.tokens if program else None,
+        samples=(program.tokens or None) if program else None,
         first_token=times.get("time_to_first_token"),
         output_token=times.get("time_per_output_token"),
         software=design.software,

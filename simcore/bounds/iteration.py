@@ -33,7 +33,7 @@ class IterationBound:
         self._least, self._busy = [time.least for time in times], [time.busy for time in times]
         self._nothing, self._unit = 0 * unit, unit
         self._known: dict[tuple[str, int], Any] = {}
-        self._split = ORDERS[program.schedule].splits
+        self._split, self._flushes = ORDERS[program.schedule].splits, ORDERS[program.schedule].flushes
 
     def _rows(self, block: int) -> Iterator[tuple[int, int, int, int]]:
         """The operators of a block (see `pipeline`), and how often each repeats."""
@@ -163,6 +163,9 @@ class IterationBound:
     def sums(self) -> Iterator[Any]:
         """What an iteration of training takes at least, said in several ways, for all stages."""
         yield from self._schedule_sums(self.block_time, with_endings=True)
+        if not self._flushes:  # nothing is gathered or exchanged there, and all else is a stage's own
+            yield from self._dimension_sums()
+            return
         if self._has_start(Waits.PREFETCH):
             yield from self._schedule_sums(self.gathering_time)
         if self._reduces_each_microbatch():
@@ -173,6 +176,9 @@ class IterationBound:
 
     def _schedule_sums(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
         """For each stage the blocks before it, its own, and those that follow, each `worth` its time."""
+        if not self._flushes:
+            yield from self._unflushed_sums(worth, with_endings)
+            return
         m = self.program.microbatches
         fill = drain = self._nothing
         final_first = self._time_after(0)
@@ -190,6 +196,16 @@ class IterationBound:
             fill = fill + worth(chunks[0][pipeline.FIRST_FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
 
+    def _unflushed_sums(self, worth: Callable[[int], Any], with_endings: bool) -> Iterator[Any]:
+        """For each stage its own blocks alone: nothing fills or drains, and all of a batch come between two updates."""
+        for chunks in self.programs:
+            counts = block_counts(chunks, self.program.microbatches, self._split, self.program.updates)
+            own = sum((times * worth(block) for block, times in counts), self._nothing)
+            yield own
+            final = chunks[0][pipeline.FINAL]
+            for ending in self._ending_times(final) if with_endings else ():
+                yield own + self.program.updates * (ending - worth(final))
+
     def _reduces_each_microbatch(self) -> bool:
         """Whether gradients are reduced in every microbatch."""
         usual = {stage[0][pipeline.BACKWARD] for stage in self.programs}
@@ -203,7 +219,7 @@ class IterationBound:
         """What each dimension serves, for each stage: one phase at a time."""
         seen: set[tuple[tuple[int, int], ...]] = set()
         for programs in self.programs:
-            issues = block_issues(self.lowering, programs, self.program.microbatches, self._split)
+            issues = block_issues(self.lowering, programs, self.program.microbatches, self._split, self.program.updates)
             key = tuple(sorted(issues.items()))
             if key in seen:
                 continue
@@ -220,7 +236,7 @@ class IterationBound:
         fill = self._nothing
         for chunks in self.programs:
             computed, used = 0, dict[int, tuple[int, int]]()
-            for block, times in block_counts(chunks, self.program.microbatches, self._split):
+            for block, times in block_counts(chunks, self.program.microbatches, self._split, self.program.updates):
                 alone, often = self._block_use(block)
                 computed += times * alone
                 for kind, (started, blocking) in often.items():
@@ -228,7 +244,8 @@ class IterationBound:
                     used[kind] = before[0] + times * started, before[1] + times * blocking
             if any(started for started, _ in used.values()):
                 found[computed, tuple(used.items())] = StageUse(fill + computed * self._unit, used)
-            fill = fill + self.block_time(chunks[0][pipeline.FIRST_FORWARD])
+            if self._flushes:
+                fill = fill + self.block_time(chunks[0][pipeline.FIRST_FORWARD])
         return list(found.values())
 
     def _block_use(self, block: int) -> tuple[int, dict[int, tuple[int, int]]]:

@@ -26,8 +26,11 @@ from simcore.document.problem import Path, Problem
 from simcore.engine.fast.state import MAX_CHUNKS
 from simcore.memory.expanded import memory_problems
 from simcore.network import TOPOLOGIES, ratios_of
+from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
+from simcore.workload.rules import unused_problems
+from simcore.workload.staleness import RULE as STALE
 
 
 def check(design: Design) -> list[Problem]:
@@ -36,14 +39,29 @@ def check(design: Design) -> list[Problem]:
         return _check_jobs(design)
     problems = [*_check_network(design), *_check_system(design), *_check_job(design), *_check_rest(design)]
     problems += network_problems(design) + price_problems(design)
-    return problems or compute_problems(design)
+    return problems or [*compute_problems(design), *_check_sharing(design)]
 
 
 def _check_job(design: Design) -> Iterator[Problem]:
     """What is wrong with a job on its NPUs."""
     yield from _check_degrees(design)
-    yield from kind_of(design.workload).problems(design)
+    kind = kind_of(design.workload)
+    yield from kind.problems(design)
+    if kind.jobs_by != "layers":
+        yield from unused_problems(design, ("stages", "layers"))
     yield from memory_problems(design)
+
+
+def _check_sharing(design: Design) -> Iterator[Problem]:
+    """A pipeline that never empties is played where no link is shared."""
+    p = design.parallelism
+    if not design.workload.computes or SCHEDULES[p.schedule].flushes:
+        return
+    from simcore.engine.flow.links import links_of  # loads what no other check needs
+
+    for link in links_of(design).links[:1]:
+        expected = f"a schedule that flushes, where phases share links ({link.name})"
+        yield Problem(("parallelism", "schedule"), expected, p.schedule, "use 1f1b", rule=STALE)
 
 
 def _check_rest(design: Design) -> Iterator[Problem]:
@@ -57,7 +75,15 @@ def _check_jobs(design: Design) -> list[Problem]:
     """Every problem of a design of several jobs: of its cluster, and of each of them alone on its share."""
     shares, problems = shares_of(design)
     problems = [*problems, *_check_names(design), *_check_network(design), *_check_system(design)]
+    problems += _check_explicit(design)
     problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
+    if problems:
+        return problems
+    for number, job in enumerate(design.jobs or ()):
+        if job.parallelism.solves:
+            key = "stages" if job.parallelism.solves_stages else "recompute"
+            expected, fix = "numbers where several jobs run", "solve each job as a design of its own first"
+            problems.append(Problem(("jobs", number, "parallelism", key), expected, "solve", fix))
     if problems:
         return problems
     for share in shares:
@@ -71,6 +97,14 @@ def _at_job(problem: Problem, share: JobShare) -> Problem:
     if problem.path[:1] in (("workload",), ("parallelism",)):
         return replace(problem, path=("jobs", share.number, *problem.path))
     return replace(problem, found=f"{problem.found} ({share.name}, which has {len(share.npus)} NPUs)")
+
+
+def _check_explicit(design: Design) -> Iterator[Problem]:
+    """Jobs repeat their iterations, which an explicit graph does not."""
+    for number, job in enumerate(design.jobs or ()):
+        if kind_of(job.workload).explicit:
+            fix = "play the trace as a design of its own"
+            yield Problem(("jobs", number, "workload"), "a workload that is no trace", "one", fix)
 
 
 def _check_names(design: Design) -> Iterator[Problem]:

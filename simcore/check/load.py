@@ -23,6 +23,7 @@ from simcore.design.design import OF_JOB, Design
 from simcore.design.dimension import Dimension
 from simcore.design.include import UNREAD, include_files
 from simcore.design.job import Job
+from simcore.design.layer_range import LayerRange
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
 from simcore.design.reliability import Checkpoint, FailureTimes, Reliability, Restart
@@ -164,6 +165,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     (): Design,
     ("jobs",): Job,
     ("parallelism",): Parallelism,
+    ("parallelism", "layers"): LayerRange,
     ("cluster",): Cluster,
     ("cluster", "dimensions"): Dimension,
     ("cluster", "memory"): ClusterMemory,

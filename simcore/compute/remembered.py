@@ -22,7 +22,7 @@ class RememberedTimes(OperatorTimes):
         """See `OperatorTimes.seconds`; raises what the model raises."""
         found = self._known.get(operator)
         if found is None:
-            found = self.times.seconds(operator)
+            found = self.times.seconds(operator) if operator.recorded is None else operator.recorded
             if len(self._known) == MOST:
                 self._known.clear()
             self._known[operator] = found

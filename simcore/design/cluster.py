@@ -60,8 +60,9 @@ class Cluster(Frozen):
     """Memory beyond that of the NPU's entry, and the margin of it that is lost."""
     failed_links: tuple[FailedLink, ...] = ()
     """Links that do not work, or carry less; engines `flow` and `reference_links` play them."""
-    switching: Literal["cut_through", "store_and_forward"] = "cut_through"
-    """When a message goes on: while it arrives, or once it has arrived whole (engine `reference_links` alone)."""
+    switching: Literal["cut_through", "store_and_forward", "interleaved"] = "cut_through"
+    """When a message goes on: while it arrives, once it has arrived whole, or by segments whose links take turns (both
+    engine `reference_links` alone)."""
     transport: NamedTransport = None
     """How messages travel as packets over the outermost dimension: a control's name, or a section."""
 

@@ -1,10 +1,10 @@
-"""Files that a document names: a table of layers or of measured operator times, a device, a fabric, software.
+"""Files that a document names: tables of layers or of measured times, a device, a fabric, software, a model's own file.
 
-A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file in the folder of
-the document or below it, named by a relative path that does not climb (`..`) and does not leave through a symbolic
-link, of at most a MiB, whose every row must be a row of that table, or which must be an NPU, a fabric or a stack. A
-document that is no file (sent over a wire, say) reads none. What is read takes the place of the name when the document
-is read: what a study stores is complete.
+A document may come from a stranger, so what it may read is narrow: a `.csv`, `.yaml` or `.yml` file (`.json` for a
+model, `{config: FILE}`) in the folder of the document or below it, named by a relative path that does not climb (`..`)
+and does not leave through a symbolic link, of at most a MiB, whose every row must be a row of that table, or which must
+be an NPU, a fabric, a stack or a model. A document that is no file (sent over a wire, say) reads none. What is read
+takes the place of the name when the document is read: what a study stores is complete.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import csv
 import io
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -24,11 +25,13 @@ from simcore.design.dimension import Dimension
 from simcore.design.npu import parse_npu
 from simcore.design.software import NamedSoftware, Software
 from simcore.design.workload import KINDS
-from simcore.document.form import describe_error
-from simcore.document.problem import InputError, Path, Problem, format_path, suggest_nearest
+from simcore.document.form import describe_error, format_value
+from simcore.document.problem import InputError, InputWarning, Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.document.text import Document, parse_document, read_document
 
 SUFFIXES = (".csv", ".yaml", ".yml")
+CONFIGURATION = "config"
+"""Key of a model that names the file which describes it."""
 MOST_BYTES = 1 << 20
 UNREAD = "file"
 """Rule of the problems of a file that could not be taken."""
@@ -45,6 +48,33 @@ def _row_of(path: Path) -> type[BaseModel] | None:
     if path[0] == "workload":
         known = {key: row for form in KINDS.values() for key, row in form.rows.items()}
     return next((row for key, row in known.items() if _is_path_of(path, key)), None)
+
+
+def _finder_of(path: Path) -> Callable[[str, FilePath], Mapping[str, str]] | None:
+    """What finds the files that are named at a path, and stay where they are; None where none may be."""
+    if path[0] != "workload" or len(path) < 2:
+        return None
+    found = {key: find for form in KINDS.values() for key, find in form.files.items()}
+    return next((find for key, find in found.items() if _is_path_of(path, key)), None)
+
+
+def _find_named(
+    find: Callable[[str, FilePath], Mapping[str, str]],
+    name: str,
+    path: Path,
+    source: str | None,
+    problems: list[Problem],
+) -> Any:
+    """What a document has in the place of a name; what is wrong is added to `problems`, and the name stays."""
+    if source is None or not FilePath(source).is_file():
+        expected, fix = "a path in a document that is a file", "it is relative to the document"
+        problems.append(Problem(path, expected, f"'{name}' in one that is none", fix))
+        return name
+    try:
+        return dict(find(name, FilePath(source).resolve().parent))
+    except Refusal as refusal:
+        problems.append(refusal.at(path))
+        return name
 
 
 def include_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
@@ -73,10 +103,15 @@ def _include_value(value: Any, path: Path, source: str | None, problems: list[Pr
         part = _part_of(path)
         if part is not None and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
             return _read_part(value, part, path, source, problems)
+        find = _finder_of(path) if isinstance(value, str) else None
+        if find is not None:
+            return _find_named(find, value, path, source, problems)
         row = _row_of(path) if isinstance(value, str) and value.endswith(SUFFIXES) else None
         if row is None:
             return value
         return _read_rows(value, path, source, row, problems)
+    if CONFIGURATION in value and path[0] == "workload" and _is_path_of(path, "model"):
+        return _read_model(value, path, source, problems)
     return {key: _include_value(inner, (*path, key), source, problems) for key, inner in value.items()}
 
 
@@ -109,6 +144,39 @@ def _read_part(name: str, part: str, path: Path, source: str | None, problems: l
         wrong = error.problems
     problems += [Problem(path, f"{p.expected} in '{name}' ({format_path(p.path)})", p.found, p.fix) for p in wrong]
     return name if wrong else described
+
+
+def _read_model(value: dict[str, Any], path: Path, source: str | None, problems: list[Problem]) -> Any:
+    """The model that a file describes, with the other keys of the mapping in place of its own."""
+    name = value[CONFIGURATION]
+    if not isinstance(name, str):
+        fix = "for a choice of models, choose among mappings with a 'config' each"
+        problems.append(Problem(path, "the name of a configuration file as 'config'", format_value(name), fix))
+        return {}
+    found = _find_file(name, path, source, "a model's configuration, a file beside the document", problems, (".json",))
+    if found is None:
+        return {}
+    try:
+        read = next(filter(None, (form.model_from(found) for form in KINDS.values())))
+    except InputError as error:
+        problems += [
+            Problem(path, f"{p.expected} in '{name}'{_inside(p)}", p.found, p.fix, rule=UNREAD) for p in error.problems
+        ]
+        return {}
+    except OSError as error:
+        problems.append(Problem(path, f"a file that can be read as '{name}'", str(error.strerror)))
+        return {}
+    model, left_out = read
+    if left_out:
+        warnings.warn(f"{format_path(path)}: '{name}': not modelled: {'; '.join(left_out)}", InputWarning, stacklevel=2)
+    return model | {key: own for key, own in value.items() if key != CONFIGURATION}
+
+
+def _inside(problem: Problem) -> str:
+    """Where in a file a problem is."""
+    if problem.line is not None:
+        return f" (line {problem.line})"
+    return f" ({format_path(problem.path)})" if problem.path else ""
 
 
 def npu_problems(described: Any) -> list[Problem]:
@@ -183,9 +251,16 @@ def _read_rows(name: str, path: Path, source: str | None, row: type[BaseModel], 
     return name if wrong else listed
 
 
-def _find_file(name: str, path: Path, source: str | None, expected: str, problems: list[Problem]) -> FilePath | None:
+def _find_file(
+    name: str,
+    path: Path,
+    source: str | None,
+    expected: str,
+    problems: list[Problem],
+    suffixes: tuple[str, ...] = SUFFIXES,
+) -> FilePath | None:
     """The file of a name; None where there is none, which is added to `problems`."""
-    found = _locate_file(name, source)
+    found = _locate_file(name, source, suffixes)
     if not isinstance(found, str):
         return found
     fix = "put the file beside the design and name it without a folder above"
@@ -193,7 +268,7 @@ def _find_file(name: str, path: Path, source: str | None, expected: str, problem
     return None
 
 
-def _locate_file(name: str, source: str | None) -> FilePath | str:
+def _locate_file(name: str, source: str | None, suffixes: tuple[str, ...]) -> FilePath | str:
     """The file's path, or the reason why the file may not be read."""
     if source is None or not FilePath(source).is_file():
         return f"'{name}' in a document that is no file"
@@ -206,8 +281,9 @@ def _locate_file(name: str, source: str | None) -> FilePath | str:
         return f"'{name}', which leads outside its folder"
     if not path.is_file():
         return f"'{name}', which is not there"
-    if path.suffix not in SUFFIXES or path.stat().st_size > MOST_BYTES:
-        return f"'{name}', which is no table of at most {MOST_BYTES >> 20} MiB"
+    if path.suffix not in suffixes or path.stat().st_size > MOST_BYTES:
+        kind = "table" if suffixes == SUFFIXES else " or ".join(suffixes) + " file"
+        return f"'{name}', which is no {kind} of at most {MOST_BYTES >> 20} MiB"
     return path
 
 

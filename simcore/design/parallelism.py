@@ -6,14 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from simcore.design.layer_range import LayerRange, Modules, SolvedStages, Stages
 from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size
 from simcore.schedule import SCHEDULES
 
-Module = Literal["core_attn", "mla_up_proj", "layernorm", "mlp", "moe_act", "shared_experts", "moe"]
-"""Parts of a layer that can be recomputed: the attention itself; latents' way up to keys, values and queries; norms; a
-dense block; the activation function of experts; shared experts; the half of a layer that has experts."""
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 
 
@@ -60,13 +58,19 @@ class Parallelism(Frozen):
     """Layers of the first pipeline stage; an even share unless given."""
     last_stage_layers: Count | None = None
     """Layers of the last pipeline stage; an even share unless given."""
-    recompute: Literal["none", "selective", "full"] = "none"
+    stages: Stages = None
+    """Layers of each virtual stage, in the order in which a microbatch passes them; or `{solve: true}`: such that
+    memory suffices and the slowest takes least time. An even split unless given."""
+    layers: Annotated[tuple[LayerRange, ...], Field(min_length=1)] | None = None
+    """Layers that differ, every layer in one of the ranges; what a range leaves out is as the section has it."""
+    recompute: Literal["none", "selective", "full", "solve"] = "none"
     """Activations that are computed again in the backward pass: none, those of `recompute_modules`, or all of a
-    layer."""
+    layer. `solve`: of as few layers as memory asks for, in the time that is least."""
     recompute_layers: Count | None = None
     """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
-    recompute_modules: Annotated[tuple[Module, ...], Field(min_length=1)] | None = None
-    """With `recompute: selective`, what of a layer is recomputed (Megatron-core's names); `core_attn` unless given."""
+    recompute_modules: Modules | None = None
+    """With `recompute: selective`, what of a layer is recomputed (Megatron-core's names); `core_attn` unless given.
+    With `recompute: solve` what layers recompute that do; all of a layer unless given."""
     sequence_parallel: Flag = False
     """Norms, dropout and residuals are cut over the tensor group along the sequence (Korthikanti et al. 2022)."""
     flash_attention: Flag = OF_SOFTWARE
@@ -89,6 +93,16 @@ class Parallelism(Frozen):
     def recomputed_modules(self) -> frozenset[str]:
         """What `recompute: selective` recomputes of a layer."""
         return frozenset(self.recompute_modules or ("core_attn",))
+
+    @property
+    def solves_stages(self) -> bool:
+        """Whether the layers of its stages are to be solved."""
+        return isinstance(self.stages, SolvedStages)
+
+    @property
+    def solves(self) -> bool:
+        """Whether something of it is to be solved."""
+        return self.solves_stages or self.recompute == "solve"
 
     @property
     def folds(self) -> int:

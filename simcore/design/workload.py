@@ -9,8 +9,9 @@ imported: so a kind, of the project or of an installed package, imports the desi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, GetCoreSchemaHandler, TypeAdapter
@@ -113,6 +114,20 @@ class WorkloadForm:
     """The section of the catalogue that has the kind's models."""
     rows: Mapping[str, type[BaseModel]] = {}
     """Keys of the section that may name a file of rows, each with what a row is."""
+    files: Mapping[str, Callable[[str, FilePath], Mapping[str, str]]] = {}
+    """Keys of the section that name files which stay where they are: what finds a name in the folder of the document,
+    and says what the document has in its place. It raises `Refusal` where there is no such file."""
+
+    holds: bool = True
+    """Whether the workload says what it holds in memory, so that a design of it fits or does not."""
+
+    def model_from(self, file: FilePath) -> tuple[dict[str, Any], tuple[str, ...]] | None:
+        """The model that a configuration file of another program describes, and what that leaves out.
+
+        The model is as a document spells it; None where the kind reads no such files.
+        Raises `InputError` with everything that is wrong, `OSError` where the file cannot be read.
+        """
+        return None
 
     def describes(self, model: Mapping[str, Any]) -> bool:
         """Whether a model that is spelled out is one of this kind."""
@@ -130,6 +145,7 @@ KINDS: Family[WorkloadForm] = Family(
         "layers": "simcore.workload.layer_table.kind:KIND",
         "recommender": "simcore.workload.recommender.kind:KIND",
         "inference": "simcore.workload.serving.kind:KIND",
+        "trace": "simcore.workload.trace.kind:KIND",
     },
 )
 """The kinds of workload by name."""

@@ -85,7 +85,7 @@ def collectives_of(design: Design, stage: int = 0) -> tuple[CollectiveUse, ...]:
     else:
         choices = lower_schedule(lowering, program)
         split = ORDERS[program.schedule].splits
-        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split)
+        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split, program.updates)
     dimensions = len(design.cluster.dimensions)
     uses: dict[tuple[str, str], CollectiveUse] = {}
     for index, (key, (group, split_up)) in enumerate(lowering.keyed()):

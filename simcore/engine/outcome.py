@@ -15,7 +15,7 @@ from simcore.system.chunks import PICOSECONDS
 
 def activity_in(design: Design, timing: Timing, program: Program | None, spent: Mapping[Category, float]) -> Activity:
     """What the NPU does whose time the result tells; a collective alone is waited for."""
-    waits, bubble = exposed_in(spent).total, timing.bubble / PICOSECONDS
+    waits, bubble = exposed_in(spent).total, timing.bubble / PICOSECONDS + spent.get(Category.OTHER, 0.0)
     if program is None:
         return Activity(wait=waits, idle=bubble)
     working = spent.get(Category.COMPUTE, 0.0), spent.get(Category.OPTIMIZER, 0.0)
@@ -30,6 +30,7 @@ def exposed_in(spent: Mapping[Category, float]) -> ExposedCommunication:
         pipeline=spent.get(Category.PIPELINE, 0.0),
         expert=spent.get(Category.EXPERT, 0.0),
         context=spent.get(Category.CONTEXT, 0.0),
+        ungrouped=spent.get(Category.UNGROUPED, 0.0),
     )
 
 

@@ -22,6 +22,7 @@ from simcore.result import Activity, JobResult, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.staleness import staleness_of
 
 
 def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> Result:
@@ -74,6 +75,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         mtbf_s=mtbf_of(design),
         provenance=provenance(played[0].share.design),
         not_modelled=tuple(dict.fromkeys(said for job in played for said in unmodelled_penalties(job.share.design))),
+        staleness=staleness_of(design),
         fallbacks=tuple(dict.fromkeys(said for job in played for said in fallback_notes(job.share.design))),
         orderable=order.orderable,
         order_notes=order.notes,

@@ -7,6 +7,7 @@ Gradients that accumulate locally are whole in every stage, and so are parameter
 experts over the NPUs that have the same ones, or over the part of either that is a shard group.
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
 different amounts, the most at any time. With `expert_overlap` a chunk of one microbatch more is in flight.
+A pipeline that never empties keeps several versions of its weights (`PipelineSchedule.versions`), and one of the rest.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
         activations += max(part.activations for part in parts)
     working = max(part.working for part in parts)
-    weights = dense.weights + routed.weights + sum(part.resident for part in parts)
+    versions = SCHEDULES[program.schedule].versions(stage, program.stages)
+    weights = versions * (dense.weights + routed.weights) + sum(part.resident for part in parts)
     gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer
     return Memory(
         weights=weights,

@@ -6,6 +6,7 @@ from simcore.design.design import Design
 from simcore.design.jobs import shares_of
 from simcore.design.once import once
 from simcore.document.problem import InputError, Problem
+from simcore.layout.settle import settle
 from simcore.memory.expanded import apply_expanded_memory, memory_of
 from simcore.program import Program
 from simcore.result import Memory
@@ -14,19 +15,21 @@ from simcore.workload.base import workload_program
 
 @once
 def program_of(design: Design) -> Program:
-    """The Program of a checked design of one job.
+    """The Program of a checked design of one job, what it asks to be solved included (`simcore.layout`).
 
     Raises `InputError` for several jobs, each of which has its own.
     """
     if design.jobs is not None:
         expected, fix = "a design of one job", "give each job as a design of its own"
         raise InputError([Problem(("jobs",), expected, f"{len(design.jobs)} jobs", fix)])
-    return apply_expanded_memory(design, workload_program(design))
+    design = settle(design)
+    program = workload_program(design)
+    return program if program.graph else apply_expanded_memory(design, program)
 
 
 @once
 def memory_needed(design: Design) -> Memory | None:
-    """Memory of the fullest stage of a design; None of a single collective, of which nothing is held.
+    """Memory of the fullest stage of a design; None of a collective, which holds nothing, or a trace: nobody knows.
 
     Of several jobs it is that of the one that needs the most.
     """
@@ -34,4 +37,5 @@ def memory_needed(design: Design) -> Memory | None:
         of_jobs = [memory_needed(share.design) for share in shares_of(design)[0]]
         return max(filter(None, of_jobs), key=lambda memory: memory.reserved, default=None)
     program = program_of(design)
-    return None if program.single else memory_of(design, program)
+    design = settle(design)
+    return None if program.single or program.graph else memory_of(design, program)

@@ -19,10 +19,10 @@ def add_reserved(design: Design, memory: Memory, elsewhere: float = 0.0) -> Memo
     """The memory of a stage with what must be reserved for it; `elsewhere` [B] of it no allocator of the NPU places."""
     allocated = memory.weights + memory.gradients + memory.optimizer + (memory.kv_cache or 0.0)
     loose = max(0.0, memory.peak - allocated - elsewhere)
-    return replace(memory, reserved=memory.peak + (_slack(design) - 1.0) * loose + bytes_beside_tensors(design))
+    return replace(memory, reserved=memory.peak + (slack_of(design) - 1.0) * loose + bytes_beside_tensors(design))
 
 
-def _slack(design: Design) -> float:
+def slack_of(design: Design) -> float:
     """Reserved over allocated; 1 where the design says itself which share of the memory is lost."""
     memory = design.cluster.memory
     given = memory is not None and memory.fragmentation is not None

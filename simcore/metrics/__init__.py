@@ -23,6 +23,8 @@ from simcore.metrics.figures import Figures, Number
 from simcore.power.draw import peak_watts, rack_watts, rest_watts
 from simcore.reliability.counts import mtbf_of
 from simcore.result import Memory, Result, fairness, worst_slowdown
+from simcore.workload.base import kind_of
+from simcore.workload.staleness import staleness_of
 
 
 def _of_memory(part: str) -> Metric:
@@ -124,13 +126,23 @@ _OWN = {
         "s", read=lambda r: r.exposed_communication_s.total, bound=lambda f: 0.0, moves=("time",)
     ),
     "bubble": Metric("s", read=lambda r: r.bubble_s, bound=lambda f: 0.0, moves=("time",)),
+    "staleness": Metric(
+        "",
+        scope="job",
+        read=lambda r: 0.0 if r.staleness is None else float(r.staleness.updates),
+        before=lambda d, m: float(staleness.updates) if (staleness := staleness_of(d)) else 0.0,
+    ),
     "memory.peak": _of_memory("peak"),
     "memory.reserved": _of_memory("reserved"),
     "memory.capacity": Metric(
         "B", scope="npus", read=lambda r: r.memory_capacity_bytes, before=lambda d, m: capacity(d)
     ),
     "fits": Metric(
-        "", "more", scope="job", read=lambda r: float(r.fits), before=lambda d, m: float(m is None or fits(d, m))
+        "",
+        "more",
+        scope="job",
+        read=lambda r: None if r.fits is None else float(r.fits),
+        before=lambda d, m: None if kind_of(d.workload).explicit else float(m is None or fits(d, m)),
     ),
     "orderable": Metric(
         "",

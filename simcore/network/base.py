@@ -190,6 +190,10 @@ class Block(ABC):
         """
         return pools_of(self, size)
 
+    def pool_of(self, size: int) -> Ints:
+        """The pool of each link of a dimension of `size` NPUs, `[links]`."""
+        return np.arange(len(whole_links(self, size)))
+
     def pool_ends(self, size: int, pool: int) -> tuple[tuple[int, int], ...]:
         """The links of a pool, as the nodes that they lead from and to."""
         link = whole_links(self, size)[pool]

@@ -155,6 +155,12 @@ class Clos(SharedBlock):
         rate = np.concatenate([np.full(count, links * rate) for count, links, rate in counts])
         return Pools(rate, number, np.arange(len(number)) < 2 * size)
 
+    def pool_of(self, size: int) -> Ints:
+        """See `Block.pool_of`."""
+        if not self.sprayed:
+            return super().pool_of(size)
+        return np.repeat(np.arange(len(self.pools(size).links)), self.pools(size).links)
+
     def pool_ends(self, size: int, pool: int) -> tuple[tuple[int, int], ...]:
         """See `Block.pool_ends`."""
         if not self.sprayed:

@@ -1,7 +1,7 @@
 """What the simulator answers: for a design, and for each job where it runs several."""
 
 from simcore.result.job import JobResult, fairness, worst_slowdown
-from simcore.result.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result
+from simcore.result.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result, Staleness
 
 __all__ = [
     "Activity",
@@ -12,6 +12,7 @@ __all__ = [
     "JobResult",
     "Memory",
     "Result",
+    "Staleness",
     "fairness",
     "worst_slowdown",
 ]

@@ -22,11 +22,13 @@ class ExposedCommunication:
     pipeline: float = 0.0
     expert: float = 0.0
     context: float = 0.0
+    ungrouped: float = 0.0
+    """Of a trace, whose groups do not say what they are for."""
 
     @property
     def total(self) -> float:
         """All groups [s]."""
-        return self.tensor + self.data + self.pipeline + self.expert + self.context
+        return self.tensor + self.data + self.pipeline + self.expert + self.context + self.ungrouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,18 @@ class Memory:
     """Keys and values of the requests, where a model is served."""
     expanded: float | None = None
     """What of `reserved` lies in the expanded memory, where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """How old the weights are that gradients are computed with: what a time of iterations does not show."""
+
+    updates: int
+    """Most updates between the weights that a gradient was computed with and those that it is applied to."""
+    batch: int
+    """Sequences (or samples) whose gradients one update has."""
+    versions: int
+    """Versions of its weights that the NPU keeps that keeps most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +151,8 @@ class Result:
     other_s: float
     memory_bytes: Memory | None
     memory_capacity_bytes: float
-    fits: bool
+    fits: bool | None
+    """Whether memory holds it; None of a trace, which does not say what it needs."""
     network: tuple[DimensionUse, ...]
     network_utilization: float
     cost: Cost
@@ -191,6 +206,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    staleness: Staleness | None = None
+    """How old the weights are that gradients are computed with; None where all are those of the update before."""
     traffic: Traffic | None = None
     """What packets went through, where engine `packets` played them."""
     jobs: tuple[JobResult, ...] = ()
@@ -215,6 +232,8 @@ class Result:
         for key in ("metrics", "order_notes", "fallbacks"):
             if not document[key]:
                 del document[key]
+        if not document["exposed_communication_s"]["ungrouped"]:
+            del document["exposed_communication_s"]["ungrouped"]
         for holder in (document, document["memory_bytes"] or {}):
             for key in _OF_SOME.intersection(holder):
                 if holder[key] is None:
@@ -239,6 +258,7 @@ class Result:
 
 
 _OF_SOME = {
+    "staleness",
     "traffic",
     "engine_reason",
     "stage",

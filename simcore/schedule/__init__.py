@@ -6,6 +6,7 @@ from simcore.schedule.dualpipe_v import DualPipeV
 from simcore.schedule.forward_only import ForwardOnly
 from simcore.schedule.gpipe import GPipe
 from simcore.schedule.one_forward_one_backward import OneForwardOneBackward
+from simcore.schedule.pipedream import PIPEDREAM, PIPEDREAM_2BW
 from simcore.schedule.v_shaped import V_HALF, V_MIN, ZB_V
 from simcore.schedule.zero_bubble import ZeroBubble
 
@@ -18,6 +19,8 @@ _TRAINING: dict[str, PipelineSchedule] = {
     "v-half": V_HALF,
     "v-min": V_MIN,
     "dualpipe-v": DualPipeV(),
+    "pipedream": PIPEDREAM,
+    "pipedream_2bw": PIPEDREAM_2BW,
 }
 
 SCHEDULES = Family(_GROUP, PipelineSchedule, _TRAINING)

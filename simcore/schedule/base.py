@@ -129,6 +129,9 @@ class PipelineSchedule(ABC):
     the beginning of the next one, to which it sends nothing. Two chunks form a V."""
     chunks: int | None = None
     """The number of model chunks that a stage must have; None where it is free."""
+    flushes = True
+    """Whether the pipeline empties before weights are updated. Where it does not, batch follows batch: an iteration is
+    what passes between two of them in the steady phase, and gradients may be of older weights (`staleness`)."""
 
     def path(self, stages: int, chunks: int) -> NDArray[np.int64]:
         """Which way a microbatch goes: the places (chunk x stages + stage) of the virtual stages, in their order."""
@@ -141,6 +144,18 @@ class PipelineSchedule(ABC):
     def least(self, stages: int) -> int:
         """The fewest microbatches that it can order."""
         return 1
+
+    def updates(self, microbatches: int) -> int:
+        """How often weights are updated in an iteration of so many microbatches."""
+        return 1
+
+    def versions(self, stage: int, stages: int) -> int:
+        """Versions of its weights that a stage keeps."""
+        return 1
+
+    def staleness(self, stages: int) -> int:
+        """Most updates between the weights that a gradient was computed with and those that it is applied to."""
+        return 0
 
     @abstractmethod
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from simcore.design.design import Design
+from simcore.design.dimension import block_of
 from simcore.design.once import once
 from simcore.document.problem import Problem
 from simcore.network import Slice
@@ -39,8 +40,10 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
     groups = kind.groups(design.workload)
     if groups is not None:
         return _side_by_side(groups, design.cluster.dimensions[0].size), []
-    degrees = kind.degrees(design)
     sizes = [dimension.size for dimension in design.cluster.dimensions]
+    if (placed := kind.placement(design)) is not None:
+        return {group: _mark_crossing(taken, sizes) for group, taken in placed.items()}, []
+    degrees = kind.degrees(design)
     slices: Placement = {}
     problems: list[Problem] = []
     dimension, stride = 0, 1
@@ -63,6 +66,20 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
         problems += _add_derived_groups(design, slices)
     slices |= {name: slices[group] for name, group in kind.same_group.items()}
     return {group: _mark_crossing(taken, sizes) for group, taken in slices.items()}, problems
+
+
+def stages_between(design: Design, placement: Placement, where: GroupSlice) -> int:
+    """Of how many stages NPUs lie between the members of a group on links that they share; 1 where only of its own.
+
+    A phase takes as long as if all of them did the same at once. Where a library passes over memory, too, it always
+    does.
+    """
+    dimension = design.cluster.dimensions[where.dimension]
+    taken = [other.part for other in placement.get("pipeline", ()) if other.dimension == where.dimension]
+    library = design.library_of(dimension)
+    if not taken or not block_of(dimension).shares or (library is not None and library.adds):
+        return 1
+    return taken[0].members if taken[0].stride < where.part.stride else 1
 
 
 def find_crossing(design: Design) -> Iterator[tuple[str, int]]:

@@ -79,6 +79,8 @@ class WorkloadKind(WorkloadForm, ABC):
     """How the certificate of a space (`dse.proof.relax`) orders designs by what they take at least: by their `layers`;
     by whole Programs; by the first tokens of a served model (`output_length`); by what they send, if they compute
     nothing. None: not at all, and only the bounds of `totals` hold."""
+    explicit: bool = False
+    """Whether Programs of this kind carry a graph (`Program.graph`), which few engines play."""
     exact: bool = False
     """Whether tests hold the bounds of many networks at once to this kind, so that exact search relies on them."""
 
@@ -99,6 +101,14 @@ class WorkloadKind(WorkloadForm, ABC):
         p = design.parallelism
         degrees = {"tensor": p.tensor, "context": p.context, "data": design.data, "pipeline": p.pipeline}
         return {group: degrees[group] for group in design.cluster.placement} | degrees
+
+    def placement(self, design: Design) -> dict[str, tuple[Any, ...]] | None:
+        """The slices of every group, where the kind says itself who is where; None where degrees decide that."""
+        return None
+
+    def unmodelled(self, design: Design) -> tuple[str, ...]:
+        """What results of this kind do not know, a sentence each."""
+        return ()
 
     def groups(self, workload: Any) -> tuple[int, ...] | None:
         """Members of groups of NPUs that lie side by side on the innermost dimension and each play the Program alone.

@@ -113,6 +113,10 @@ class DataParallel:
             if group.shards > 1
         )
 
+    def reduced(self, amount: Amount) -> tuple[Operator, ...]:
+        """Start the reduction of gradients, all at once, and what follows it between shard groups."""
+        return self._ended(_Buckets(amount, NONE))
+
     def _replicate(self, amount: Amount) -> tuple[Operator, ...]:
         """Start the all-reduce of shards of gradients between shard groups, once they are there."""
         width = self._precisions[1]

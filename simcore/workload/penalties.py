@@ -1,16 +1,17 @@
 """What a design saves at a price that no metric has: precisions whose loss is known to be higher than that of 16 bits.
 
 Nothing here is counted: for most of these runs no rule says what another model would pay. What is published is said,
-so that a design that wins by such a precision is not taken for free. All pipeline schedules of the project compute
-what plain gradient accumulation computes (arXiv 2401.10241), and there is no asynchronous or local-update training, so
-none of them is named here. A relative rise of the loss is worth tokens by Chinchilla's law (Hoffmann et al. 2022, arXiv
-2203.15556): 1.69 + 406.4 / N^0.34 + 410.7 / D^0.28, solved for D at N = 8 to 405 billion, D = 1 to 15.6 trillion.
+so that a design that wins by such a precision is not taken for free. Pipeline schedules that flush compute what plain
+gradient accumulation computes (arXiv 2401.10241), so none of them is named here; those that do not flush are. A
+relative rise of the loss is worth tokens by Chinchilla's law (Hoffmann et al. 2022, arXiv 2203.15556): 1.69 +
+406.4 / N^0.34 + 410.7 / D^0.28, solved for D at N = 8 to 405 billion, D = 1 to 15.6 trillion.
 """
 
 from __future__ import annotations
 
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
+from simcore.workload.staleness import staleness_of
 
 OF_PRECISION = {
     "fp8": (
@@ -36,13 +37,33 @@ SUMS_IN_16_BITS = (
     "2407.21783, 3.3.2), 0 to 0.5 % more loss is assumed"
 )
 """What local accumulation in 16 bits may cost."""
+OF_SCHEDULE = {
+    "pipedream": (
+        "an update after every microbatch; as many epochs as without for classifiers of images and translation (arXiv "
+        "1806.03377), no published run of a large language model"
+    ),
+    "pipedream_2bw": "BERT and GPT of 24 layers trained as well as without (arXiv 2006.09503), larger ones unpublished",
+}
+"""What is known of schedules that never flush, by name."""
 
 
 def unmodelled_penalties(design: Design) -> tuple[str, ...]:
     """What a checked design is known to pay in loss or tokens that no metric counts, a sentence each."""
     workload = design.workload
+    if unknown := kind_of(workload).unmodelled(design):
+        return unknown
     if not workload.computes or not kind_of(workload).trained:
         return ()
     narrow = OF_PRECISION.get(workload.precision)
     sums = SUMS_IN_16_BITS if workload.gradient_precision == "fp16" and design.microbatches > 1 else None
-    return tuple(text for text in (narrow, sums) if text)
+    return tuple(text for text in (narrow, sums, _old_weights(design)) if text)
+
+
+def _old_weights(design: Design) -> str | None:
+    """What gradients of old weights may cost."""
+    staleness = staleness_of(design)
+    if staleness is None:
+        return None
+    age = f"weights up to {staleness.updates} update{'s' if staleness.updates > 1 else ''} old"
+    said = OF_SCHEDULE.get(design.parallelism.schedule, "nothing is known of its convergence")
+    return f"{age} (schedule {design.parallelism.schedule}): {said}; an iteration of another schedule may be worth more"

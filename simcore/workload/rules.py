@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.design.design import Design
+from simcore.design.layer_range import LayerRange
 from simcore.document.problem import Path, Problem
 
 
@@ -40,10 +41,14 @@ def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]
             yield Problem(
                 path,
                 f"{field.default} (this kind of workload has no other)",
-                str(found),
+                "{solve: true}" if name == "stages" and design.parallelism.solves_stages else _listed(found),
                 "leave it out",
                 rule="kind of workload",
             )
+
+
+def _listed(found: object) -> str:
+    return f"{len(found)} ranges" if isinstance(found, tuple) and isinstance(found[0], LayerRange) else str(found)
 
 
 def divides(part: int, whole: int, path: Path, part_name: str, whole_name: str, rule: str) -> Iterator[Problem]:

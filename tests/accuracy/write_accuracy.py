@@ -25,6 +25,7 @@ from links_section import link_section  # noqa: E402
 from memory_section import memory_section  # noqa: E402
 from nccl_section import nccl_section  # noqa: E402
 from pairs_section import pairs_section  # noqa: E402
+from traces_section import trace_section  # noqa: E402
 
 from simcore import astra  # noqa: E402
 from simcore.check.load import design_from  # noqa: E402
@@ -67,6 +68,7 @@ tests/accuracy/write_accuracy.py` writes this page, and the table of that one.
 - [Where the numbers come from](#where-the-numbers-come-from): what was fitted on what, and errors on what was left out
 - [What searches seek out](#what-searches-seek-out): the winners of the shipped spaces, checked by hand
 - [ASTRA-sim's own input files](#astra-sims-own-input-files): the same nanoseconds
+- [ASTRA-sim's traces on native clusters](#astra-sims-traces-on-native-clusters): how the two models differ
 - [Themis](#themis): bandwidth utilisation against the paper
 - [Phases against messages](#phases-against-messages): the two network models of this simulator
 - [Shared links](#shared-links): engine `flow` against messages
@@ -100,6 +102,7 @@ def main() -> None:
         by_table,
         f"{CALIBRATION}{_kept(CALIBRATION)}{CALIBRATION}\n",
         *astra_section(),
+        *trace_section(),
         *themis_section(),
         *link_section(),
         f"## Shared links\n\n{FLOW}{_kept(FLOW)}{FLOW}\n",

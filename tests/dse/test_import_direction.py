@@ -108,6 +108,7 @@ ORDER = {
             "family",
             "compiling",
             "compiled",
+            "astra",
             "document",
             "catalog",
             "network",
@@ -130,19 +131,25 @@ ORDER = {
             "provenance",
             "prediction_interval",
             "engine",
+            "layout",
             "check",
         ),
-        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "astra"),
+        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "traces"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
-        *("explain", "catalogue", "door", "cli"),
+        *("export", "explain", "catalogue", "door", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""
-BACK = {("simcore.design.change", "simcore.check.load"), ("simcore.metrics", "simcore.uncertainty.upper")}
+BACK = {
+    ("simcore.design.change", "simcore.check.load"),
+    ("simcore.metrics", "simcore.uncertainty.upper"),
+    ("simcore.memory.plan", "simcore.layout.settle"),
+}
 """`Design.with_` gives a design that went through the door, which is above it; a metric that is only taken where it is
-named lowers its design once more, as the engine does."""
+named lowers its design once more, as the engine does; the program of a design whose stages are to be solved has those
+that are solved from what its collectives take."""
 
 
 def test_the_order_names_every_folder_and_module() -> None:

@@ -261,9 +261,29 @@ def sharding(draw: st.DrawFn, zero: int, pipeline: int, copies: int, expert: int
     return found
 
 
+WINDOWS = ({}, {}, {"tokens": 48, "full_every": 2}, {"tokens": 32, "chunked": True}, {"tokens": 80, "full_first": 3})
+
+
+def parts_of_layers(draw: st.DrawFn, context: int) -> Document:
+    """What layers have beside the plain ones: windows (which a ring of contexts lacks), norms, biases, a tied head."""
+    window = draw(st.sampled_from(WINDOWS)) if context == 1 else {}
+    return {
+        **({"window": window} if window else {}),
+        "layer_norms": draw(st.sampled_from([2, 2, 1, 4])),
+        "qk_norm": draw(st.sampled_from(["none", "none", "head", "width"])),
+        "tied": draw(st.sampled_from([None, False, True])),
+        "biases": draw(st.sampled_from([[], ["qkv", "router", "experts"], ["mlp", "norms", "head"]])),
+    }
+
+
 @st.composite
-def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3)) -> Design:
-    """Designs of a training iteration whose degrees are powers of two, so that any placement divides."""
+def trainings(
+    draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (0, 1, 2, 3), parts: bool = False
+) -> Design:
+    """Designs of a training iteration whose degrees are powers of two, so that any placement divides.
+
+    With `parts` layers have what plain ones lack: windows, norms, biases.
+    """
     sizes = draw(st.lists(st.sampled_from([2, 4, 8]), min_size=1, max_size=3))
     npus = math.prod(sizes)
     tensor = draw(st.sampled_from([d for d in (1, 2, 4, 8) if npus % d == 0]))
@@ -281,6 +301,14 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
     if interleave > 1 and draw(st.booleans()):  # the embedding and the loss count as layers
         ends = {"first_stage_layers": layers // pipeline - 1, "last_stage_layers": layers // pipeline - 1}
         layers -= 2
+    elif pipeline > 1 and draw(st.integers(0, 3)) == 0:
+        each = layers // (pipeline * interleave)
+        ends = {"stages": [each - 1, *[each] * (pipeline * interleave - 2), each + 1]}
+        ways = draw(st.permutations(["none", "selective", "full"]))
+        ends["layers"] = [
+            {"layers": f"0, 5-{layers - 1}", "recompute": ways[0]},
+            {"layers": "1-4", "recompute": ways[1]},
+        ]
     dimensions, algorithms = draw(networks(sizes))
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
@@ -303,6 +331,7 @@ def trainings(draw: st.DrawFn, *, plain: bool = False, zero: tuple[int, ...] = (
                     "bias": not gated,
                     "position": "rotary" if gated else "learned",
                     "kv_heads": draw(st.sampled_from([8, 16])),
+                    **(parts_of_layers(draw, context) if parts else {}),
                 },
                 "global_batch": data * microbatch * microbatches,
                 "precision": "fp16",

@@ -80,7 +80,7 @@ def test_the_bound_of_steps_that_use_different_links_holds_and_is_near(
 
 
 @settings(max_examples=100)
-@given(trainings())
+@given(trainings(parts=True))
 def test_the_layers_alone_take_no_longer_than_the_compute_of_the_program_and_that_no_longer_than_the_iteration(
     design: Design,
 ) -> None:
@@ -89,7 +89,7 @@ def test_the_layers_alone_take_no_longer_than_the_compute_of_the_program_and_tha
     assert whole <= simulate(design).iteration_time_s * (1 + 1e-12)
 
 
-@given(trainings())
+@given(trainings(parts=True))
 def test_no_iteration_is_faster_than_its_flops_at_the_peak(design: Design) -> None:
     workload, npu = design.workload, design.cluster.npu
     assert isinstance(workload, TransformerWorkload)
@@ -117,7 +117,7 @@ def without(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @settings(max_examples=150)
-@given(trainings())
+@given(trainings(parts=True))
 def test_the_bound_of_a_partial_document_holds_for_every_completion(design: Design) -> None:
     document = design.document()
     partial = {**without(document), "cluster": {"npu": document["cluster"]["npu"], "npus": design.cluster.npus}}

@@ -159,9 +159,10 @@ class Candidates:
         """The candidate of a design that was looked at; None where it was seen before."""
         screened, filled = look.screened, look.filled
         design = screened.design
-        if design.key in self.seen:
+        key = screened.key
+        if key in self.seen:
             return None
-        self.seen.add(design.key)
+        self.seen.add(key)
         violation = screened.violation
         known: dict[str, float | None] = {}
         if violation <= 0 and estimated:
@@ -171,7 +172,7 @@ class Candidates:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
         features = self.encoder.encode(filled.params)
-        return Candidate(look.genes, filled, design.key, violation, features, known, _shape(design))
+        return Candidate(look.genes, filled, key, violation, features, known, _shape(design))
 
     def _missed_violation(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""

@@ -153,7 +153,7 @@ class Guided(Sampler):
         look = self._candidates.look_at_values(drawn.values, {})
         candidate = self._candidates.make_from_look(look)
         if candidate is None:  # seen here as well: if it waits to be proposed, it need not
-            key = look.screened.design.key
+            key = look.screened.key
             candidate = next((other for other in self._pool if other.key == key), None)
             if candidate is None:
                 return

@@ -6,13 +6,15 @@ adds what it has already played (`simcore.engine.fast.pipeline`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.engine import unflushed
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.engine.fast.solo import rehearse
@@ -89,39 +91,35 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     """Time of a training iteration.
 
     Where the schedule has a steady phase, fewer microbatches are played first; if they settle into a period, the rest
-    is added, and else all are played. A traced run plays all.
+    is added, and else all are played. A traced run plays all. Where the schedule never flushes, it is an iteration of
+    the steady phase (`simcore.engine.unflushed`).
     """
     lowering = Lowering(design, placement, times_of(design))
     choices = lower_schedule(lowering, program)
     path = ORDERS[program.schedule].path(program.stages, program.chunks)
-    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices, path)
+    flushes = ORDERS[program.schedule].flushes
+    after = 0 if flushes else program.updated_after
+    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices, path, after)
     sums = sum_blocks(packed, _serial_types(lowering))
     slowest = 1 + max(slowdowns(design)) / UNIT
-    if (serial := slowest * add_serially(choices, sums, program.microbatches)) >= LONGEST:
+    iterations = 1 if flushes else unflushed.most_iterations(program)
+    if (serial := slowest * iterations * add_serially(choices, sums, program.microbatches, program.updates)) >= LONGEST:
         raise too_long_error(serial / PICOSECONDS)
     net = lowering.network()  # its times, chunks in a row among them, fit 64 bits as those of the iteration do
-    steady = None if trace else ORDERS[program.schedule].steady(program.stages, program.chunks)
-    played = program.microbatches
-    if steady is not None:
-        least = steady.warm + steady.reach + steady.period + steady.cool
-        played = min(played, least + (program.microbatches - least) % steady.period)
-    while True:
-        room = _capacity(program, sums, played)
-        states = new_state(net, program.stages, *room, design.system.chunks)
-        run = _play(net, states, packed, program, played, LOG_ROWS if trace else 0)
-        missing = program.microbatches - played
-        if not missing or _extended(run, choices + len(lowering.segments), steady, missing):
-            break
-        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
-    last = int(np.argmax(run.npus[:, CLOCK]))
+    rows = LOG_ROWS if trace else 0
+    if flushes:
+        run = _play_whole(lowering, net, packed, program, (choices, sums), rows)
+    else:
+        run = _play_unflushed(lowering, net, packed, program, sums, rows)
+    last = int(np.argmax(run.npus[:, CLOCK])) if flushes else unflushed.slowest(run.npus[:, [CLOCK, BUBBLE]].tolist())
     split = ORDERS[program.schedule].splits
-    issues = block_issues(lowering, choices[last].tolist(), program.microbatches, split)
+    issues = block_issues(lowering, choices[last].tolist(), program.microbatches, split, program.updates)
     busy, sent = stage_use(lowering, issues, len(design.cluster.dimensions))
-    total, bubble = run.npus[last, [CLOCK, BUBBLE]].tolist()
     used = {category: int(run.npus[last, NPU_SPENT + category]) for category in Category}
-    rows = run.log[1 : 1 + run.log[0, LOG_ROWS_USED]] if trace else run.log
+    noted = run.log[1 : 1 + run.log[0, LOG_ROWS_USED]] if trace else run.log
+    total, bubble = run.npus[last, [CLOCK, BUBBLE]].tolist()
     return Timing(total, used, bubble, last, busy, sent), Trace(
-        rows, lowering.operators, lowering.names() if trace else {}
+        noted, lowering.operators, lowering.names() if trace else {}
     )
 
 
@@ -135,12 +133,78 @@ class _Run:
     log: Ints
 
 
-def _play(net: Ints, states: Ints, packed: Ints, program: Program, microbatches: int, log_rows: int) -> _Run:
-    stages, chunks = program.stages, program.chunks
-    schedule = ORDERS[program.schedule]
-    order, sequence = schedule.order(stages, microbatches, chunks), schedule.sequence(stages, microbatches, chunks)
-    done = np.zeros((2, microbatches, stages * chunks + 2), np.int64)
-    npus = np.zeros((stages, NPU_SPENT + len(Category)), np.int64)
+def _play_whole(
+    lowering: Lowering,
+    net: Ints,
+    packed: Ints,
+    program: Program,
+    of_blocks: tuple[Ints, NDArray[np.float64]],
+    log_rows: int,
+) -> _Run:
+    """An iteration that ends with a flush; `of_blocks` are the choices of stages, and the sums of blocks."""
+    choices, sums = of_blocks
+    steady = None if log_rows else ORDERS[program.schedule].steady(program.stages, program.chunks)
+    played = program.microbatches
+    if steady is not None:
+        least = steady.warm + steady.reach + steady.period + steady.cool
+        played = min(played, least + (program.microbatches - least) % steady.period)
+    while True:
+        room = _capacity(program, sums, played)
+        states = new_state(net, program.stages, *room, lowering.design.system.chunks)
+        orders = _orders(program, played)
+        run = _play(net, states, packed, orders, _Size(played, program.stages, program.chunks), log_rows)
+        missing = program.microbatches - played
+        if not missing or _extended(run, choices + len(lowering.segments), steady, missing):
+            return run
+        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
+
+
+def _play_unflushed(
+    lowering: Lowering, net: Ints, packed: Ints, program: Program, sums: NDArray[np.float64], log_rows: int
+) -> _Run:
+    """An iteration of the steady phase, from one batch to the next; a log is of all that was played before it, too."""
+    runs: dict[int, _Run] = {}
+
+    def ends_after(iterations: int) -> list[int]:
+        if iterations not in runs:
+            played = unflushed.played_microbatches(program, iterations)
+            room = _capacity(program, sums, played)
+            states = new_state(net, program.stages, *room, lowering.design.system.chunks)
+            order, sequence = _orders(program, played)
+            kept = unflushed.kept_blocks(order, program, iterations)
+            number = np.empty(sequence.size, np.int64)
+            for stage in range(program.stages):
+                its = sequence == stage
+                number[its] = np.arange(its.sum())
+            begun = sequence[number < kept[sequence]]
+            runs[iterations] = _play(
+                net, states, packed, (order, begun), _Size(played, program.stages, program.chunks), log_rows
+            )
+        return [int(end) for end in runs[iterations].npus[:, CLOCK]]
+
+    begin = unflushed.settled_after(ends_after, program)
+    last = runs[begin + 1]
+    return replace(last, npus=last.npus - runs[begin].npus)
+
+
+class _Size(NamedTuple):
+    microbatches: int
+    stages: int
+    chunks: int
+
+
+def _orders(program: Program, microbatches: int) -> tuple[Ints, NDArray[np.int32]]:
+    """The blocks of each stage, and the stages in an order in which the next block of each has its input."""
+    schedule, sizes = ORDERS[program.schedule], (program.stages, microbatches, program.chunks)
+    return schedule.order(*sizes), schedule.sequence(*sizes)
+
+
+def _play(
+    net: Ints, states: Ints, packed: Ints, orders: tuple[Ints, NDArray[np.int32]], size: _Size, log_rows: int
+) -> _Run:
+    order, sequence = orders
+    done = np.zeros((2, size.microbatches, size.stages * size.chunks + 2), np.int64)
+    npus = np.zeros((size.stages, NPU_SPENT + len(Category)), np.int64)
     log = np.zeros((log_rows, LOG_SIZE), np.int64)
     learnt = pipeline.run(net, states, packed, order, sequence, done, npus, log)
     return _Run(npus, done, learnt, log)
@@ -196,27 +260,31 @@ def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) ->
     return (issued + 4) * min(blocks, (1 + ends) * microbatches * program.chunks), buckets * program.chunks + 4
 
 
-def block_counts(programs: list[list[int]], microbatches: int, split: bool) -> list[tuple[int, int]]:
-    """The blocks of a stage with `programs` `[chunks, KINDS]`, each with how often it plays it in the iteration."""
+def block_counts(programs: list[list[int]], microbatches: int, split: bool, updates: int = 1) -> list[tuple[int, int]]:
+    """The blocks of a stage with `programs` `[chunks, KINDS]`, each with how often it plays it in the iteration.
+
+    `updates` is how often weights are updated in it.
+    """
     counts: list[tuple[int, int]] = []
     for chunk, (forward, backward, last, final, weights, first, last_weights) in enumerate(programs):
-        counts += [(first, 1), *((block, microbatches - 1) for block in (forward, backward, weights))]
+        counts += [(first, 1), (forward, microbatches - 1)]
+        counts += [(backward, microbatches - updates), (weights, microbatches - 1)]
         if split:
             counts.append((last, 1))
         ends = last_weights if split else last
-        counts.append((final if chunk == 0 else ends, 1))
+        counts.append((final if chunk == 0 else ends, updates))
     return counts
 
 
 def block_issues(
-    lowering: Lowering, programs: list[list[int]], microbatches: int, split: bool = False
+    lowering: Lowering, programs: list[list[int]], microbatches: int, split: bool = False, updates: int = 1
 ) -> dict[int, int]:
     """How often a stage with `programs` `[chunks, KINDS]` issues each type of collective in the iteration.
 
-    `split`: the schedule splits the backward pass.
+    `split`: the schedule splits the backward pass. `updates`: how often weights are updated in it.
     """
     counts: dict[int, int] = {}
-    for block, times in block_counts(programs, microbatches, split):
+    for block, times in block_counts(programs, microbatches, split, updates):
         for kind, count in lowering.issues(block).items():
             counts[kind] = counts.get(kind, 0) + times * count
     return counts

@@ -123,6 +123,9 @@ class Lowering:
         begin = len(self.operators)
         if send is not None:
             self.operators.append((pipeline.BLOCKING, send, int(Category.PIPELINE)))
+            if self.directed:  # what goes the same way again may be known, and not be played
+                self.segments.append((begin, begin + 1, 1))
+                begin += 1
         self.operators.append((pipeline.SENT, 0, 0))
         self.segments.append((begin, len(self.operators), 1))
         self.segments += [(*self._operators(segment), segment.repeat) for segment in after]

@@ -64,6 +64,7 @@ from simcore.engine.fast.tables import (
     SPENT,
     START,
     UNTIL_SENT,
+    UPDATED_AFTER,
     WAIT,
     WEIGHT_GRADIENTS,
     locate_choice,
@@ -97,6 +98,8 @@ def choose_block(program: Ints, s: int, code: int, microbatches: int, very_last:
     """The block of stage `s` that a code stands for; `very_last`: no other follows on this stage."""
     direction, microbatch = code & 1, code >> (CHUNK_SHIFT + 1)
     kind = direction * (BACKWARD + (microbatch == microbatches - 1) + very_last)  # FORWARD is 0
+    if program[UPDATED_AFTER] > 0:
+        kind = direction * (FINAL if (microbatch + 1) % program[UPDATED_AFTER] == 0 else BACKWARD)
     if direction == 0 and microbatch == 0:
         kind = FIRST_FORWARD
     if (code >> 1) & WEIGHTS > 0:

@@ -50,7 +50,6 @@ END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, CARRY_AT = range(9,
 ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(16, 20)
 PENDING = 20
 CLASSES = 6
-STATE_HEADER = PENDING + CLASSES
 # By dimension: end of service (`NEVER`: idle); end of the component's solo (`NEVER`: none), which lies right after that
 # as both are read in one go; dimensions that may be able to pick; outstanding collectives by component.
 # Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes, whether it is
@@ -240,15 +239,16 @@ def find_components(uses: list[set[int]]) -> list[int]:
     return [least[min(use)] for use in uses]
 
 
-def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int) -> Ints:
+def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int, classes: int = CLASSES) -> Ints:
     """Idle networks at time 0, `[stages, width]`.
 
-    With room for `issues` collectives from idle to idle, of which `outstanding` of `chunks` each at the same time.
+    With room for `issues` collectives from idle to idle, of `classes`, of which `outstanding` of `chunks` each at the
+    same time.
     """
     dimensions = int(net[DIMENSIONS])
     room = outstanding * chunks
     lanes = int(net[KEYS]) * (outstanding if net[ISSUE_WEIGHT] else 1)
-    end_at = STATE_HEADER
+    end_at = PENDING + classes
     solo_end_at = end_at + dimensions
     ready_at = solo_end_at + dimensions
     busy_at = ready_at + dimensions

@@ -60,13 +60,13 @@ def sum_blocks(program: Ints, serial_types: NDArray[np.float64]) -> NDArray[np.f
 
 
 @compiled
-def add_serially(choices: Ints, sums: NDArray[np.float64], microbatches: int) -> float:
+def add_serially(choices: Ints, sums: NDArray[np.float64], microbatches: int, updates: int) -> float:
     """Time of an iteration if nothing in it overlapped [ps]: more than it takes."""
     total = 0.0
     stages, chunks, kinds = choices.shape
     for stage in range(stages):
         for chunk in range(chunks):
             for kind in range(kinds):
-                often = microbatches if kind in (FORWARD, BACKWARD, WEIGHT_GRADIENTS) else 1
+                often = microbatches if kind in (FORWARD, BACKWARD, WEIGHT_GRADIENTS) else updates
                 total += often * sums[choices[stage, chunk, kind], SERIAL]
     return total

@@ -13,9 +13,10 @@ import numpy as np
 from simcore.compiled import inlined
 from simcore.engine.fast.state import Ints, flatten
 
-# Header of a program: numbers of segments, of blocks, and of chunks of a stage; where the tables start. The last one is
-# the path: the places that a microbatch visits.
-SEGMENTS, BLOCKS, STAGE_CHUNKS, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, PATH_AT, OPERATORS_AT = range(8)
+# Header of a program: numbers of segments, of blocks, and of chunks of a stage; after how many microbatches weights are
+# updated where the pipeline never empties (else 0); where the tables start. The last one is the path: the places that a
+# microbatch visits.
+SEGMENTS, BLOCKS, STAGE_CHUNKS, UPDATED_AFTER, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, PATH_AT, OPERATORS_AT = range(9)
 # Operators: COMPUTE (duration [ps], category), BLOCKING (type of collective, category), START (type, class), WAIT
 # (class, category), SENT.
 CODE, ARGUMENT, OTHER, OPERATOR_SIZE = range(4)
@@ -23,7 +24,8 @@ COMPUTE, BLOCKING, START, WAIT, SENT = range(5)
 # Segments: first operator, end, repeats. Blocks: first segment, end.
 FIRST_OPERATOR, END_OPERATOR, REPEATS, SEGMENT_SIZE = range(4)
 FIRST_SEGMENT, END_SEGMENT, BLOCK_SIZE = range(3)
-# Choices: the blocks of each stage and chunk, by kind. FINAL is that of the very last block, in chunk 0;
+# Choices: the blocks of each stage and chunk, by kind. FINAL is that of the very last block, in chunk 0, and of every
+# backward block after which weights are updated where the pipeline never empties;
 # WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass, and so is LAST_WEIGHTS, that of the
 # last microbatch; FIRST_FORWARD is of the first microbatch.
 FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, LAST_WEIGHTS, KINDS = range(8)
@@ -49,16 +51,17 @@ def pack_program(
     blocks: Sequence[tuple[int, int]],
     choices: Ints,
     path: Ints,
+    updated_after: int = 0,
 ) -> Ints:
     """The program of all stages; `choices` `[stages, chunks, KINDS]` is the block of each kind.
 
-    `path` are the places that a microbatch visits (see `simcore.schedule`).
+    `path` are the places that a microbatch visits (see `simcore.schedule`); for `updated_after` see the header.
     """
     segments_at = OPERATORS_AT + len(operators) * OPERATOR_SIZE
     blocks_at = segments_at + len(segments) * SEGMENT_SIZE
     choices_at = blocks_at + len(blocks) * BLOCK_SIZE
     starts = (segments_at, blocks_at, choices_at, choices_at + choices.size)
-    header = np.array([len(segments), len(blocks), choices.shape[1], *starts], np.int64)
+    header = np.array([len(segments), len(blocks), choices.shape[1], updated_after, *starts], np.int64)
     rows = (flatten(operators), flatten(segments), flatten(blocks), choices.reshape(-1), path.astype(np.int64))
     return np.concatenate([header, *rows])
 

@@ -11,6 +11,7 @@ from simcore.engine.fast.iteration import Trace, stage_use
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.engine.fast.tables import pack_program
 from simcore.memory.plan import program_of
+from simcore.program import Program
 from simcore.schedule import ORDERS
 from simcore.system.placement import place
 
@@ -27,13 +28,19 @@ class BlockUse(NamedTuple):
     its end."""
 
 
+def _updated_after(program: Program) -> int:
+    return 0 if ORDERS[program.schedule].flushes else program.updated_after
+
+
 def block_use(design: Design, log: Trace, stage: int) -> list[BlockUse]:
     """The blocks of a stage in order; `log` is that of `simcore.simulate.simulate_traced`."""
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], times_of(design))
     choices = lower_schedule(lowering, program)
     path = ORDERS[program.schedule].path(program.stages, program.chunks)
-    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices, path)
+    packed = pack_program(
+        lowering.operators, lowering.segments, lowering.blocks, choices, path, _updated_after(program)
+    )
     blocks = [row[2:] for row in log.rows.tolist() if row[0] == pipeline.BLOCK_LEVEL and row[1] == stage]
     dimensions = len(design.cluster.dimensions)
     known: dict[int, tuple[int, ...]] = {}

@@ -30,7 +30,8 @@ from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import Program, Start
 from simcore.schedule import ORDERS
 from simcore.system.chunks import ORDERED_KINDS, Chunker, block_of
-from simcore.system.placement import GroupSlice, Placement, place
+from simcore.system.placement import GroupSlice, Placement, place, stages_between
+from simcore.system.trees import crowded_out
 
 ALONE = Stream(1.0, ())
 """The stream of a phase that shares no link."""
@@ -110,10 +111,11 @@ def _add_dimension(
     for link in found.links:
         name = f"cluster.dimensions[{number}]: {describe_link(link.ends, dimension.size)}"
         links.append(Link(link.rate * bandwidth, name, [(number, *ends) for ends in link.ends]))
-    for (npus, group, kind, target), (usual, used) in found.streams.items():
+    for (npus, group, kind, target), (usual, fastest, used) in found.streams.items():
         rate = usual / ranks.get(group, 1.0)
         counts = tuple((first + link, share * found.links[link].rate / rate) for link, share in used)
-        streams[Served(npus, group, number, kind, target)] = Stream(rate * bandwidth, counts)
+        served = Served(npus, group, number, kind, target)
+        streams[served] = Stream(rate * bandwidth, counts, fastest)
 
 
 def rank_groups(design: Design, program: Program) -> dict[str, float]:
@@ -148,7 +150,8 @@ def _loads_on(
     cluster, dimension = design.cluster, design.cluster.dimensions[number]
     sizes = tuple(its.size for its in cluster.dimensions)
     its = block_of(dimension), tuple(cluster.worn(number).items()), Chunker(design).algorithm(number)
-    cost = dimension.in_network, dimension.affinity
+    library = design.library_of(dimension)
+    cost = dimension.in_network, dimension.affinity, tuple(crowded_out(design)), library is not None and library.adds
     key = number, sizes, *its, *cost, tuple(kinds), rows.hops, tuple(classes.placement.items())
     if key not in _KNOWN:
         if len(_KNOWN) >= MOST_KNOWN:
@@ -185,6 +188,7 @@ def phases_on(
             algorithm,
             Chunker(design).has_tree(where),
             1 / dimension.affinity if where.crosses else 1.0,
+            1 if kind == "shift" and len(placement[group]) > 1 else stages_between(design, placement, where),
         )
         for group, kind in kinds
         for where in placement.get(group, ())

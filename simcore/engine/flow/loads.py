@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from simcore.collective import CustomAlgorithm
 from simcore.engine.flow.rows import Onward, Row, unpack
 from simcore.engine.flow.traffic import PhaseTraffic, join, phase_traffic, to_everybody
+from simcore.engine.flow.trees import tree_loads
 from simcore.engine.flow.wires import Wires, WornItems, wires_of
 from simcore.network import Block, Slice
 from simcore.network.sent import Floats, Ints, Sent
@@ -41,6 +42,8 @@ class PhaseKind(NamedTuple):
     in_network: bool
     slowed: float
     """How many times as long as on its links it takes."""
+    between: int
+    """See `stages_between`."""
 
 
 class Carried(NamedTuple):
@@ -72,6 +75,8 @@ class Load(NamedTuple):
     """The share of each link that it needs, `[links]`."""
     rate: float
     """Of one of its messages, as a factor on the injection bandwidth of an NPU."""
+    fastest: float = 1.0
+    """How many times as fast it goes where other stages do not do the same at the same time."""
 
 
 class KeptLink(NamedTuple):
@@ -83,12 +88,22 @@ class KeptLink(NamedTuple):
     """(Source, target) of each of them."""
 
 
+class StreamLoads(NamedTuple):
+    """What a sender puts on the links of a dimension that matter."""
+
+    rate: float
+    """See `Load.rate`."""
+    fastest: float
+    """See `Load.fastest`; of several rows the least, since the others wait."""
+    links: tuple[tuple[int, float], ...]
+    """(Link, share of it)."""
+
+
 class DimensionLoads(NamedTuple):
     """The links of a dimension that matter, and who loads them."""
 
     links: tuple[KeptLink, ...]
-    streams: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]]
-    """The rate of a message, as a factor on the injection bandwidth, and (link, share of it)."""
+    streams: dict[Sender, StreamLoads]
 
 
 @lru_cache(maxsize=256)
@@ -96,15 +111,18 @@ def dimension_loads(carried: Carried) -> DimensionLoads:
     """The links of a dimension that matter; raises `InputError` where failed links leave no way."""
     wires = wires_of(carried.block, carried.size, carried.worn)
     links: list[KeptLink] = []
-    streams: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]] = {}
+    streams: dict[Sender, StreamLoads] = {}
+    fastest: dict[Sender, float] = {}
     for row in carried.rows:
         loads = list(row_loads(carried, row, wires))
+        for load in loads:
+            fastest[load.sender] = min(load.fastest, fastest.get(load.sender, load.fastest))
         for link, users in links_that_matter(wires, loads, _changed(carried, row, wires, loads)):
             for load, share in users:
-                rate, before = streams.get(load.sender, (load.rate, ()))
-                streams[load.sender] = max(rate, load.rate), (*before, (len(links), share))
+                rate, _, before = streams.get(load.sender, StreamLoads(load.rate, 1.0, ()))
+                streams[load.sender] = StreamLoads(max(rate, load.rate), 1.0, (*before, (len(links), share)))
             links.append(link)
-    return DimensionLoads(tuple(links), streams)
+    return DimensionLoads(tuple(links), {its: streams[its]._replace(fastest=fastest[its]) for its in streams})
 
 
 def row_loads(carried: Carried, row: Row, wires: Wires) -> Iterator[Load]:
@@ -112,25 +130,39 @@ def row_loads(carried: Carried, row: Row, wires: Wires) -> Iterator[Load]:
     classes = unpack(row.classes)
     counted: list[_Counted] = []
     for phase in carried.phases:
-        if not (phase.in_network and phase.kind == "all_reduce"):  # whose messages use the ports of NPUs alone
-            yield from _phase_loads(carried, phase, classes, wires, counted)
+        yield from _phase_loads(carried, phase, classes, wires, counted)
     for onward in row.onward:
         yield _message_load(carried, onward, wires)
 
 
+class _Bytes(NamedTuple):
+    """What a class sends in a phase."""
+
+    load: Floats
+    """On each pool."""
+    most: float
+    """Of a single NPU on a link, by each of its messages there."""
+    fastest: float
+    """See `Load.fastest`."""
+
+
 class _Counted(NamedTuple):
-    """Bytes on links, and the most of a single NPU, by class, of one kind of phase: others often differ by a factor."""
+    """What each class sends in one kind of phase: others often differ by a factor."""
 
     part: Slice
     firsts: tuple[int, ...]
     traffic: PhaseTraffic
-    loads: dict[int, tuple[Floats, float]]
+    loads: dict[int, _Bytes]
 
 
 def _phase_loads(
     carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires, counted: list[_Counted]
 ) -> Iterator[Load]:
     part, time = phase.part, phase_time(carried.block, phase)
+    if is_in_switches(carried.block, phase):
+        for its, sent in _count_trees(carried, phase, classes, wires).items():
+            yield _as_load(its, phase, sent, time, wires)
+        return
     traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part))
     for known in counted:
         if (known.part, known.firsts) == (part, phase.firsts) and (times := traffic.times(known.traffic)) is not None:
@@ -138,9 +170,58 @@ def _phase_loads(
     else:
         known, times = _count(carried, phase, traffic, classes, wires), 1.0
         counted.append(known)
-    for its, (loads, most) in known.loads.items():
-        sender = Sender(its, phase.group, phase.kind, -1)
-        yield Load(sender, shares_of(loads, time / times, wires), most * times / time)
+    for its, sent in known.loads.items():
+        yield _as_load(its, phase, sent, time / times, wires)
+
+
+def _as_load(its: int, phase: PhaseKind, sent: _Bytes, time: float, wires: Wires) -> Load:
+    sender = Sender(its, phase.group, phase.kind, -1)
+    return Load(sender, shares_of(sent.load, time, wires), sent.most / time, sent.fastest)
+
+
+def nodes_of(phase: PhaseKind) -> Ints:
+    """The nodes of each group in a row, `[groups, members]`."""
+    nodes: Ints = np.array(phase.firsts)[:, None] + phase.part.stride * np.arange(phase.part.members)
+    return nodes
+
+
+def is_in_switches(block: Block, phase: PhaseKind) -> bool:
+    """Whether switches add up and copy in a phase."""
+    if phase.kind == "send_recv":
+        return False
+    return phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network).in_switch
+
+
+def _count_trees(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires) -> dict[int, _Bytes]:
+    """What each class has of the trees that its NPUs are in."""
+    nodes = nodes_of(phase)
+    found = tree_loads(wires, phase.kind, nodes, classes[nodes])
+    fastest = _find_fastest(phase, classes[nodes], found, wires, 1.0)
+    return {its: _Bytes(load, 1.0, fastest[its]) for its, load in found.items()}
+
+
+def _find_fastest(
+    phase: PhaseKind, members: Ints, loads: dict[int, Floats], wires: Wires, sent: float
+) -> dict[int, float]:
+    """How much faster each class's groups are without those of other stages, `members` `[groups, members]` their NPUs.
+
+    A phase takes as long as if all groups did the same at once, those of other stages among them where these have NPUs
+    between the members of a group. A port carries what its NPU `sent` at least.
+    """
+    if phase.between == 1:
+        return dict.fromkeys(loads, 1.0)
+    found, busiest = {}, _busiest(list(loads.values()), wires, sent)
+    for its in loads:
+        mates = np.unique(members[(members == its).any(axis=1)]).tolist()
+        own = _busiest([loads[mate] for mate in mates], wires, sent)
+        found[its] = min(float(phase.between), max(1.0, busiest / own))
+    return found
+
+
+def _busiest(loads: list[Floats], wires: Wires, sent: float) -> float:
+    """Bytes over bandwidth of the pool that several classes load most together, an NPU's port among them."""
+    between = float(shares_of(np.sum(loads, axis=0), 1.0, wires).max(where=~wires.queued, initial=0.0))
+    return max(between, sent / float(wires.rate[wires.queued].min())) if wires.queued.any() else between
 
 
 def _count(carried: Carried, phase: PhaseKind, traffic: PhaseTraffic, classes: Ints, wires: Wires) -> _Counted:
@@ -148,17 +229,20 @@ def _count(carried: Carried, phase: PhaseKind, traffic: PhaseTraffic, classes: I
     if _is_each_of_one_class(part, firsts, classes):
         few = part.members <= MEMBERS_EACH
         alone = traffic.all(part.members) if few else traffic.of(0, part.members)
-        most = wires.most(alone.of_groups(part, firsts[:1]))
+        most = wires.most(alone.of_groups(part, firsts[:1]), traffic.at_once)
         of_class = {its: firsts[classes[firsts] == its] for its in np.unique(classes[firsts]).tolist()}
-        loads = {
-            its: (_load_of_groups(carried, traffic, part, its_own, wires), most) for its, its_own in of_class.items()
-        }
-        return _Counted(part, phase.firsts, traffic, loads)
+        loads = {its: _load_of_groups(carried, traffic, part, its_own, wires) for its, its_own in of_class.items()}
+        of_one = wires.most(alone.of_groups(part, firsts[:1]))
+        fastest = _find_fastest(phase, classes[firsts][:, None], loads, wires, of_one)
+        known = {its: _Bytes(load, most, fastest[its]) for its, load in loads.items()}
+        return _Counted(part, phase.firsts, traffic, known)
     sent = traffic.all(part.members).of_groups(part, firsts)
     sending = classes[sent.source]
     by_class = {its: Sent(*(column[sending == its] for column in sent)) for its in np.unique(sending).tolist()}
-    loads = {its: (wires.load(messages), wires.most(messages)) for its, messages in by_class.items()}
-    return _Counted(part, phase.firsts, traffic, loads)
+    loads = {its: wires.load(messages) for its, messages in by_class.items()}
+    fastest = _find_fastest(phase, classes[nodes_of(phase)], loads, wires, wires.most(sent))
+    known = {its: _Bytes(load, wires.most(by_class[its], traffic.at_once), fastest[its]) for its, load in loads.items()}
+    return _Counted(part, phase.firsts, traffic, known)
 
 
 def phase_time(block: Block, phase: PhaseKind) -> float:
@@ -227,7 +311,7 @@ def links_that_matter(
     shares = np.array([load.share for load in loads])
     together = np.zeros(shares.shape[1])
     for its in sorted({load.sender.npus for load in loads}):
-        together += shares[[load.sender.npus == its for load in loads]].max(axis=0)
+        together += np.max([load.share * load.fastest for load in loads if load.sender.npus == its], axis=0)
     kept = np.flatnonzero((together > 1 + NEARLY) & (~wires.queued | changed))
     columns, first, number = np.unique(shares[:, kept].round(12), axis=1, return_index=True, return_inverse=True)
     number = number.reshape(-1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from simcore.compiled import borrowing, compiled, inlined
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
+from simcore.engine.flow.claims import may_be_full
 from simcore.engine.flow.log import note_service
 from simcore.engine.flow.moves import find_computed, move
 from simcore.engine.flow.passages import drop_passage, meets_run
@@ -53,6 +54,7 @@ from simcore.engine.flow.service import (
     way_served,
     work_at,
 )
+from simcore.engine.flow.solos import play_met
 from simcore.engine.flow.tables import (
     BEGIN,
     CLASSES,
@@ -78,7 +80,6 @@ from simcore.engine.flow.tables import (
     TREE_AT,
     UNFINISHED,
     UNTIL,
-    USERS_AT,
     Ints,
     World,
     locate_class,
@@ -142,20 +143,24 @@ def _replay(world: World, c: int, now: int) -> None:
 
 @inlined
 def _meet_passages(world: World, s: int, time: int) -> None:
-    """Let all passages be played that a stream meets which is in service from now on."""
+    """Let all passages and solos be played that a stream meets which is in service from now on."""
     _, states, _, _, plan, play, _, flows, _ = world
     its = locate_stream(flows, s)
     server = flows[its + SERVER]
     end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
     for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
         link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
-        if play[play[USERS_AT] + link] == 0:
+        if not may_be_full(world, link):
             continue
         for c in range(plan[CLASSES]):
-            if play[locate_machine(play, c) + MODE] == SKIPS and c != server:
-                states[c, NOW] = time
+            if c == server:
+                continue
+            states[c, NOW] = time
+            if play[locate_machine(play, c) + MODE] == SKIPS:
                 if meets_run(world, c, link, end):
                     _replay(world, c, time)
+            elif play_met(world, c, link):
+                pick_next(world, c)
 
 
 @borrowing

@@ -89,6 +89,7 @@ from simcore.engine.flow.tables import (
     REPEAT,
     SEGMENT,
     SEGMENT_END,
+    SENDS,
     SINCE,
     SKIPS,
     SPENT,
@@ -366,8 +367,9 @@ def _finish_operators(program: Ints, play: Ints, m: int) -> bool:
 def _is_due(plan: Ints, program: Ints, play: Ints, its: int, m: int) -> bool:
     """Whether a segment is about to begin that a passage may begin with."""
     segment = locate_segment(program, play[m + SEGMENT])
+    need = plan[plan[its + ADDABLE_AT] + play[m + SEGMENT]]
     return bool(
-        plan[plan[its + ADDABLE_AT] + play[m + SEGMENT]] == TO_PLAY
+        need in (TO_PLAY, SENDS)
         and play[m + OPERATOR] == program[segment + FIRST_OPERATOR]
         and play[m + REPEAT] == program[segment + REPEATS]
     )
@@ -400,7 +402,8 @@ def move(world: World, c: int, time: int) -> None:
         elif _finish_operators(program, play, m):
             pass
         else:
-            if play[locate_notes(play, c) + RECORDED] > 0 and added == 0 and is_passage_over(plan, play, its, m):
+            recorded = play[locate_notes(play, c) + RECORDED]
+            if recorded > 0 and added == 0 and is_passage_over(plan, play, its, m, recorded - 1):
                 finish_recording(world, c)
             time_added = _add_segment(world, c, m)
             if time_added > 0:

@@ -28,13 +28,23 @@ from simcore.engine.flow.links import (
     kinds_of,
     phases_on,
 )
-from simcore.engine.flow.loads import Load, PhaseKind, Sender, links_that_matter, phase_time, shares_of
+from simcore.engine.flow.loads import (
+    Load,
+    PhaseKind,
+    Sender,
+    is_in_switches,
+    links_that_matter,
+    nodes_of,
+    phase_time,
+    shares_of,
+)
 from simcore.engine.flow.rows import Row, Rows, unpack
 from simcore.engine.flow.shared import Link, Served, Stream
 from simcore.engine.flow.traffic import phase_traffic
+from simcore.engine.flow.trees import tree_loads
 from simcore.engine.flow.wires import Wires, wires_of
 from simcore.network import Slice
-from simcore.network.sent import Floats, Sent
+from simcore.network.sent import Floats, Ints, Sent
 from simcore.program import Program
 from simcore.system.chunks import Chunker
 from simcore.system.phase_cost import send_cost
@@ -101,7 +111,7 @@ def _add_own(job: PlayedShare, links: list[Link], streams: dict[Served, Stream])
     links += own.links
     for served, stream in kept.items():
         moved = tuple((first + link, count) for link, count in stream.links)
-        streams[job.number(served)] = Stream(stream.rate, moved)
+        streams[job.number(served)] = stream._replace(links=moved)
 
 
 def _add_shared(design: Design, jobs: Sequence[PlayedShare], links: list[Link], streams: dict[Served, Stream]) -> None:
@@ -151,14 +161,16 @@ def _loads(job: PlayedShare, row: Row, wires: Wires) -> Iterator[Load]:
     assert job.dimension is not None
     own = block_of(job.share.design.cluster.dimensions[job.dimension])
     for phase in job.phases:
-        if phase.in_network and phase.kind == "all_reduce":
-            continue  # its messages use the ports of NPUs alone
+        if is_in_switches(own, phase):
+            yield from _tree_loads(job, phase, classes, places, wires)
+            continue
         traffic = phase_traffic(phase.algorithm, phase.kind, phase.part.members, own.shape(phase.part))
         sent = traffic.all(phase.part.members).of_groups(phase.part, np.array(phase.firsts))
         time, sending = phase_time(own, phase), classes[sent.source]
         for its in np.unique(sending).tolist():
             messages = Sent(*(column[sending == its] for column in sent))
-            yield _load(Sender(job.first + its, phase.group, phase.kind, -1), messages, time, places, wires)
+            sender = Sender(job.first + its, phase.group, phase.kind, -1)
+            yield _load(sender, messages, time, places, wires, traffic.at_once)
     for onward in row.onward:
         assert job.pipeline is not None
         source = unpack(onward.sources)
@@ -168,10 +180,20 @@ def _loads(job: PlayedShare, row: Row, wires: Wires) -> Iterator[Load]:
         yield _load(sender, Sent(source, target, np.ones(len(source))), cost.load, places, wires)
 
 
-def _load(sender: Sender, messages: Sent, time: float, places: NDArray[np.int64], wires: Wires) -> Load:
+def _tree_loads(job: PlayedShare, phase: PhaseKind, classes: Ints, places: Ints, wires: Wires) -> Iterator[Load]:
+    """What each class of a job puts on links where switches add up and copy."""
+    assert job.dimension is not None
+    time = phase_time(block_of(job.share.design.cluster.dimensions[job.dimension]), phase)
+    nodes = nodes_of(phase)
+    for its, load in tree_loads(wires, phase.kind, places[nodes], classes[nodes]).items():
+        sender = Sender(job.first + its, phase.group, phase.kind, -1)
+        yield Load(sender, shares_of(load, time, wires), 1 / time)
+
+
+def _load(sender: Sender, messages: Sent, time: float, places: Ints, wires: Wires, at_once: float = 1.0) -> Load:
     """The load of messages between nodes of a job, which take `time` together where the job is alone."""
     whole = Sent(places[messages.source], places[messages.target], messages.share)
-    return Load(sender, shares_of(wires.load(whole), time, wires), wires.most(whole) / time)
+    return Load(sender, shares_of(wires.load(whole), time, wires), wires.most(whole, at_once) / time)
 
 
 def _slower(jobs: Sequence[PlayedShare], rows: Sequence[Row], wires: Wires, loads: Sequence[Load]) -> NDArray[np.bool_]:

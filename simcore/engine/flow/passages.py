@@ -1,28 +1,25 @@
 """Passages: what a class does from an idle network to an idle network over links that nobody else uses meanwhile.
 
-A passage is a row of segments that hands nothing on. Where its network is idle before and after it and no stream of
-another class slows one of its own, it always takes the same time, and serves the same ways at the same times after its
-beginning: its *runs*. So it is played and recorded once, for all classes that share links on the same ways, and then
-only waited for, while no stream of another class is on a link of one of its runs at the time of the run. If one begins
-to be, the passage is played from its beginning up to now (`replay`), which nobody has felt, and goes on being played.
+A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before
+and after it and no stream of another class slows one of its own, it always takes the same time, and serves the same
+ways at the same times after its beginning: its *runs*. So it is played and recorded once, for all classes that share
+links on the same ways, and then only waited for, while what all classes need of its links fits on them (`claims`). If
+it may not any more, it is played from its beginning up to now (`replay`), which nobody has felt, and goes on being
+played.
 """
 
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.state import END_AT, NEVER, NOW, OUTSTANDING
+from simcore.engine.fast.state import NOW, OUTSTANDING
 from simcore.engine.fast.tables import CONSTANT, UNKNOWN, VARIES
+from simcore.engine.flow.claims import count_paid, count_users, is_met, pays, stream_of
 from simcore.engine.flow.rates import (
     END_LOAD,
     FIRST_LOAD,
-    HEADS_AT,
     LOAD_LINK,
     LOAD_SIZE,
-    LOAD_STREAM,
     LOADS_AT,
-    NEXT,
-    SERVER,
-    SERVER_DIMENSION,
     locate_stream,
 )
 from simcore.engine.flow.tables import (
@@ -38,6 +35,7 @@ from simcore.engine.flow.tables import (
     P_FIRST,
     P_KNOWN,
     P_RUNS,
+    P_SPANS,
     P_SPENT,
     PATTERN,
     RECORD_BEGIN,
@@ -54,17 +52,14 @@ from simcore.engine.flow.tables import (
     RUNS_USED,
     SEGMENT,
     SEGMENT_END,
+    SENDS,
     SKIPPED,
     SKIPPERS,
     SKIPS,
     SPENT,
     SPENT_BEFORE,
-    STREAM,
-    STREAMS_AT,
     STRETCH,
     UNTIL,
-    USERS_AT,
-    WAY_SIZE,
     Ints,
     World,
     locate_class,
@@ -75,10 +70,13 @@ from simcore.engine.flow.tables import (
 
 
 @inlined
-def is_passage_over(plan: Ints, play: Ints, its: int, m: int) -> bool:
-    """Whether a passage ends before the segment that is due."""
+def is_passage_over(plan: Ints, play: Ints, its: int, m: int, first: int) -> bool:
+    """Whether a passage that begins with the segment `first` ends before the one that is due."""
     segment = play[m + SEGMENT]
-    return bool(segment == play[m + SEGMENT_END] or plan[plan[its + ADDABLE_AT] + segment] == HANDS_ON)
+    if segment == play[m + SEGMENT_END]:
+        return True
+    need = plan[plan[its + ADDABLE_AT] + segment]
+    return bool(need == HANDS_ON or (need == SENDS and segment > first))
 
 
 @inlined
@@ -101,45 +99,13 @@ def note_run(plan: Ints, play: Ints, c: int, d: int, now: int, way: int) -> None
         play[notes + OPEN_RUN + d] = run
 
 
-@inlined
-def _count_users(world: World, c: int, passage: int, more: int) -> None:
-    """Count a class among the users of the links of a passage's runs, or no longer."""
-    _, _, _, _, plan, play, _, flows, _ = world
-    streams = plan[locate_class(plan, c) + STREAMS_AT]
-    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
-        stream = locate_stream(
-            flows, plan[streams + play[play[RUNS_AT] + number * RUN_SIZE + RUN_WAY] * WAY_SIZE + STREAM]
-        )
-        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            play[play[USERS_AT] + flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]] += more
-
-
-@inlined
-def _is_met(world: World, stream: int, begin: int) -> bool:
-    """Whether another class uses a link of a stream at `begin` or later, as far as is known, or may do so."""
-    _, states, _, _, _, play, _, flows, _ = world
-    met = False
-    for number in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-        link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
-        met = met or play[play[USERS_AT] + link] > 0
-        other = flows[flows[HEADS_AT] + link]
-        while other >= 0:
-            load = flows[LOADS_AT] + other * LOAD_SIZE
-            its = locate_stream(flows, flows[load + LOAD_STREAM])
-            server = flows[its + SERVER]
-            end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
-            met = met or (end != NEVER and end > begin)
-            other = flows[load + NEXT]
-    return met
-
-
 @borrowing
 def begin_passage(world: World, c: int) -> bool:
     """Wait for the passage that is due, if it is known and meets nobody; else begin to record it, if it is not known.
 
     False where it has to be played.
     """
-    _, states, _, _, plan, play, _, flows, _ = world
+    _, states, _, _, plan, play, _, _, _ = world
     its, m, now = locate_class(plan, c), locate_machine(play, c), states[c, NOW]
     if plan[its + PATTERN] < 0 or play[REPLAYS] > 0 or states[c, OUTSTANDING] > 0:
         return False
@@ -153,12 +119,9 @@ def begin_passage(world: World, c: int) -> bool:
             play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
     if play[passage + P_KNOWN] != CONSTANT:
         return False
-    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
-        run = play[RUNS_AT] + number * RUN_SIZE
-        stream = plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM]
-        if _is_met(world, locate_stream(flows, stream), now + play[run + RUN_FROM]):
-            return False
-    _count_users(world, c, passage, 1)
+    if not pays(play, passage) or is_met(world, its, passage, now):
+        return False
+    count_users(world, c, passage, 1)
     play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
     play[SKIPPERS] += 1
     return True
@@ -170,13 +133,15 @@ def end_passage(world: World, c: int) -> None:
     _, _, _, _, plan, play, _, _, _ = world
     its, m = locate_class(plan, c), locate_machine(play, c)
     passage = locate_passage(plan, play, its, play[m + SEGMENT])
-    _count_users(world, c, passage, -1)
+    count_users(world, c, passage, -1)
     play[SKIPPERS] -= 1
     for category in range(STRETCH - SPENT):
         play[m + SPENT + category] += play[passage + P_SPENT + category]
-    while not is_passage_over(plan, play, its, m):
+    first = play[m + SEGMENT]
+    while not is_passage_over(plan, play, its, m, first):
         play[m + SEGMENT] += 1
     play[SKIPPED] += 1
+    count_paid(play, passage, 1)
 
 
 @borrowing
@@ -184,9 +149,26 @@ def drop_passage(world: World, c: int) -> None:
     """A class waits for its passage no longer: it will be played."""
     plan, play = world[4], world[5]
     its, m = locate_class(plan, c), locate_machine(play, c)
-    _count_users(world, c, locate_passage(plan, play, its, play[m + SEGMENT]), -1)
+    passage = locate_passage(plan, play, its, play[m + SEGMENT])
+    count_users(world, c, passage, -1)
+    count_paid(play, passage, -1)
     play[SKIPPERS] -= 1
     play[REPLAYED] += 1
+
+
+@inlined
+def _widen_span(play: Ints, first: int, spans_at: int, number: int, spans: int) -> int:
+    """Let the span of a run's way, one of so many `spans` or a new one, last to its end; how many there are then."""
+    run = first + number * RUN_SIZE
+    place = 0
+    while place < spans and play[spans_at + place * RUN_SIZE + RUN_WAY] != play[run + RUN_WAY]:
+        place += 1
+    span = spans_at + place * RUN_SIZE
+    if place == spans:
+        play[span + RUN_FROM], play[span + RUN_WAY] = play[run + RUN_FROM], play[run + RUN_WAY]
+        play[span + RUN_TO] = 0
+    play[span + RUN_TO] = max(play[span + RUN_TO], play[run + RUN_TO])
+    return int(max(spans, place + 1))
 
 
 @borrowing
@@ -199,7 +181,7 @@ def finish_recording(world: World, c: int) -> None:
     play[notes + RECORDED] = 0
     if play[passage + P_KNOWN] != UNKNOWN or play[notes + DISTURBED]:
         return
-    if states[c, OUTSTANDING] > 0 or play[RUNS_USED] + count > play[RUNS_ROOM]:
+    if states[c, OUTSTANDING] > 0 or play[RUNS_USED] + 2 * count > play[RUNS_ROOM]:
         play[passage + P_KNOWN] = VARIES
         return
     play[passage + P_KNOWN] = CONSTANT
@@ -211,7 +193,11 @@ def finish_recording(world: World, c: int) -> None:
     for number in range(count):  # a stream that ends now has not been struck off yet
         if play[to + number * RUN_SIZE + RUN_TO] < 0:
             play[to + number * RUN_SIZE + RUN_TO] = play[passage + P_DURATION]
-    play[RUNS_USED] += count
+    spans = 0
+    for number in range(count):
+        spans = _widen_span(play, to, to + count * RUN_SIZE, number, spans)
+    play[passage + P_SPANS] = spans
+    play[RUNS_USED] += count + spans
     for category in range(STRETCH - SPENT):
         play[passage + P_SPENT + category] = play[m + SPENT + category] - play[notes + SPENT_BEFORE + category]
 
@@ -225,7 +211,7 @@ def meets_run(world: World, c: int, link: int, end: int) -> bool:
     for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
         run = play[RUNS_AT] + number * RUN_SIZE
         if begin + play[run + RUN_FROM] < end and begin + play[run + RUN_TO] > now:
-            stream = locate_stream(flows, plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM])
+            stream = locate_stream(flows, stream_of(plan, play, its, run))
             for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
                 if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
                     return True

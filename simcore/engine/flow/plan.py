@@ -125,6 +125,13 @@ class Lowered:
             found.append(None if sends else starts)
         return found
 
+    @cached_property
+    def sending(self) -> list[bool]:
+        """Whether each segment is a message to another stage, and nothing else."""
+        messages = [len(key) > 3 for key, _ in self.lowering.keyed()]
+        rows = [self.lowering.operators[first:end] for first, end, _ in self.lowering.segments]
+        return [len(its) == 1 and its[0][0] == BLOCKING and messages[its[0][1]] for its in rows]
+
     def room(self) -> tuple[int, int]:
         """Most collectives that a class issues while its network is busy, and most outstanding at the same time."""
         return _capacity(self.job.program, self.sums, self.microbatches)
@@ -137,7 +144,7 @@ class Lowered:
     def check_length(self, slowest: float) -> None:
         """Raise `InputError` where its times might not fit 64 bits if everything took `slowest` times as long."""
         beside = 1 + max(slowdowns(self.job.design)) / UNIT
-        serial = slowest * beside * add_serially(self.choices, self.sums, self.job.program.microbatches)
+        serial = slowest * beside * add_serially(self.choices, self.sums, self.job.program.microbatches, 1)
         if serial >= LONGEST:
             raise too_long_error(serial / PICOSECONDS)
 
@@ -226,6 +233,8 @@ def build_world(
         _play_everything(jobs, plan)
     states = _states(jobs, both=bool(rows.known))
     play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known), len(capacities), log_rows)
+    if not log_rows:
+        _write_collectives(jobs, plan, play)
     play[tables.MISSING] = missing
     programs = _stack([program for lowered in jobs for program in lowered.programs])
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
@@ -238,7 +247,7 @@ def build_world(
 def _overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
     """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
     asked = np.zeros(len(capacities))
-    for rate, loads in streams:
+    for rate, loads, _ in streams:
         for link, count in loads:
             asked[link] += count * rate
     return max(1.0, *map(float, asked / capacities)) if capacities else 1.0
@@ -289,7 +298,7 @@ def _patterns(
     """Which classes of a job have the same passages (`passages`); -1 of classes whose passages must be played."""
     collectives = np.array([not way.message for way in lowered.ways[0]], np.bool_)
     streams = ways[:, :, tables.STREAM]
-    slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] < 1.0)
+    slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] != 1.0)
     played: Flags = np.logical_or.reduce((slowed | (ways[:, :, tables.ROW] >= 0)) & collectives, axis=1)
     found = []
     for pace, row, plays in zip(lowered.job.classes.slowdowns, streams >= 0, played, strict=True):
@@ -324,7 +333,7 @@ def _plan(
         expanded = its_ways[:, lowered.ways[1]]
         ways_at, streams_at = put(expanded), put(its_ways)
         patterns = _patterns(number, lowered, its_ways, alone, known_patterns)
-        private_at, addable_at = _put_needs(lowered, _find_private(lowered, its_ways), put)
+        private_at, addable_at = _put_needs(lowered, _find_solos(lowered, its_ways, alone), put)
         phases_at = int(lowered.net[NET_LEVELS_AT]) - lowered.ways[1].size * PHASE_SIZE
         for c, stage in enumerate(classes.stages):
             row = (
@@ -360,30 +369,36 @@ def _plan(
     return np.concatenate([np.array(header, np.int64), np.array(table, np.int64).reshape(-1), *parts]), inputs
 
 
-def _find_private(lowered: Lowered, ways: Ints) -> Flags:
-    """Which types of collectives nothing can meet, `[classes, types]`."""
-    meets = (ways[:, None, :, :2] >= 0).any(axis=3)
-    private: Flags = np.logical_not((lowered.types_by_way[None] & meets).any(axis=2))
-    return private
+def _find_solos(lowered: Lowered, ways: Ints, alone: Floats) -> Ints:
+    """Which types of collectives are solos of a class (`tables.SOLO` …), `[classes, types]`."""
+    types = lowered.types_by_way[None]
+    streams = ways[:, None, :, tables.STREAM]
+    meets = streams >= 0
+    never = (ways[:, None, :, tables.ROW] >= 0) | (meets & (np.append(alone, 1.0)[streams] != 1.0))
+    found = np.where((types & meets).any(axis=2), tables.SOLO_UNMET, tables.SOLO)
+    return np.where((types & never).any(axis=2), tables.NO_SOLO, found)
 
 
-def _put_needs(lowered: Lowered, private: Flags, put: Callable[[Ints], int]) -> tuple[list[int], list[int]]:
-    """Where it lies, for each class, which types nothing can meet, and which segments have only such."""
+def _put_needs(lowered: Lowered, solos: Ints, put: Callable[[Ints], int]) -> tuple[list[int], list[int]]:
+    """Where it lies, for each class, which types are solos, and which segments have only such as nothing can meet."""
     known: dict[bytes, tuple[int, int]] = {}
-    for its in private:
+    for its in solos:
         key = its.tobytes()
         if key not in known:
-            addable = [_need(types, its) for types in lowered.segment_types]
-            known[key] = put(its.astype(np.int64)), put(np.array(addable, np.int64))
-    found = [known[its.tobytes()] for its in private]
+            pairs = zip(lowered.segment_types, lowered.sending, strict=True)
+            addable = [_need(types, sends, its == tables.SOLO) for types, sends in pairs]
+            known[key] = put(its), put(np.array(addable, np.int64))
+    found = [known[its.tobytes()] for its in solos]
     return [at for at, _ in found], [at for _, at in found]
 
 
-def _need(types: list[int] | None, private: Flags) -> int:
+def _need(types: list[int] | None, sends: bool, private: Flags) -> int:
     """What a class needs of a segment."""
     if types is None:
         return tables.HANDS_ON
-    return tables.TO_ADD if private[types].all() else tables.TO_PLAY
+    if private[types].all():
+        return tables.TO_ADD
+    return tables.SENDS if sends else tables.TO_PLAY
 
 
 def _period(jobs: Sequence[Lowered], iterations: int) -> tuple[int, int]:
@@ -440,6 +455,7 @@ def _play(
     crowd = crowd if meets else 0
     buckets = 1 << 12 if meets else 0
     snapshot = MACHINES_OF + classes * (2 * width + state_width + 6 * dimensions + 32) if plan[tables.PERIOD] else 0
+    spans = sum(int(lowered.types_by_way.sum()) for lowered in jobs) if links else 0
     rows = plan[tables.PLAN_HEADER :][: classes * tables.CLASS_SIZE].reshape(classes, tables.CLASS_SIZE)
     patterns = int(rows[:, tables.PATTERN].max()) + 1
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
@@ -459,10 +475,11 @@ def _play(
         tables.SNAPSHOTS_AT: (KEPT + 1) * snapshot,
         tables.NOTES_AT: classes * notes,
         tables.PASSAGES_AT: patterns * segments * tables.PASSAGE_SIZE,
-        tables.RUNS_AT: _RUNS_ROOM * tables.RUN_SIZE if patterns else 0,
+        tables.RUNS_AT: (spans + (_RUNS_ROOM if patterns else 0)) * tables.RUN_SIZE,
         tables.USERS_AT: links,
         tables.LOG_LAST_AT: classes * (dimensions + 1) if log_rows else 0,
         tables.LOG_AT: log_rows * tables.LOG_WIDTH,
+        tables.COLLECTIVES_AT: len(jobs) * int(plan[tables.TYPES]) * tables.PASSAGE_SIZE if links else 0,
     }
     starts = dict(zip(sizes, accumulate(sizes.values(), initial=tables.PLAY_HEADER), strict=False))
     inputs_at = tables.PLAY_HEADER + sum(sizes.values())
@@ -475,10 +492,25 @@ def _play(
     play[[tables.LEAVES, tables.BUCKETS, tables.ISSUES_ROOM]] = leaves, buckets, issues
     play[[tables.UNFINISHED, tables.MACHINE_WIDTH, tables.SNAPSHOT_ROOM]] = classes, width, snapshot
     play[[tables.PASSAGES_ROOM, tables.NOTES_ROOM]] = segments, notes
-    play[tables.RUNS_ROOM], play[tables.LOG_ROOM] = _RUNS_ROOM if patterns else 0, log_rows
+    play[tables.RUNS_ROOM], play[tables.LOG_ROOM] = spans + (_RUNS_ROOM if patterns else 0), log_rows
     play[[tables.FREE_MEETING, tables.FREE_ATTENDEE]] = -1
     play[starts[tables.TREE_AT] :][: 2 * leaves] = NEVER
     play[starts[tables.BUCKETS_AT] :][:buckets] = -1
     services = play[starts[tables.SERVICES_AT] :][: classes * dimensions * tables.SERVICE_SIZE]
     services[tables.ITS_STREAM :: tables.SERVICE_SIZE] = -1
     return play
+
+
+def _write_collectives(jobs: Sequence[Lowered], plan: Ints, play: Ints) -> None:
+    """Write the spans of every type of collective: each way that it goes, from its beginning to its end."""
+    if play[tables.RUNS_ROOM] == 0:
+        return
+    for number, lowered in enumerate(jobs):
+        for kind, goes in enumerate(lowered.types_by_way):
+            its = np.flatnonzero(goes)
+            row = play[tables.COLLECTIVES_AT] + (number * plan[tables.TYPES] + kind) * tables.PASSAGE_SIZE
+            play[row + tables.P_FIRST], play[row + tables.P_SPANS] = play[tables.RUNS_USED], len(its)
+            at = play[tables.RUNS_AT] + play[tables.RUNS_USED] * tables.RUN_SIZE
+            spans = play[at : at + len(its) * tables.RUN_SIZE].reshape(-1, tables.RUN_SIZE)
+            spans[:, tables.RUN_TO], spans[:, tables.RUN_WAY] = NEVER, its
+            play[tables.RUNS_USED] += len(its)

@@ -1,9 +1,9 @@
 """Rates of streams that share links: max-min fairness by progressive filling, each state of contention solved once.
 
-All messages of the streams in service are raised together; those of a stream stop at its cap or where a link of theirs
-is full (Bertsekas and Gallager, "Data Networks", section 6.5.2). Streams that no chain of links connects do not feel
-each other, so each connected set is solved for itself, and remembered by the streams in it. The pace of a stream is its
-rate / its cap.
+All messages of the streams in service are raised together; those of a stream stop at its cap, which is what it gets
+alone, or where a link of theirs is full (Bertsekas and Gallager, "Data Networks", section 6.5.2). Streams that no chain
+of links connects do not feel each other, so each connected set is solved for itself, and remembered by the streams in
+it. The pace of a stream is its rate over `Stream.rate`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simcore.compiled import borrowing, inlined
+from simcore.engine.flow.shared import Stream
 from simcore.engine.flow.tables import Floats, Ints, mix
 
 # Header of the flows: numbers of streams, links and loads; where the tables lie; what a change has to look at; streams
@@ -27,17 +28,15 @@ SLOTS_AT, SLOTS, ENTRIES_AT, ROOM, USED, ENTRIES, SOLVED, MET, STAMP, SEEN_AT, S
 FIRST_LOAD, END_LOAD, ACTIVE, SERVER, SERVER_DIMENSION, LOOKED, LISTED, STREAM_SIZE = range(8)
 # Loads of a stream on a link: link, stream, and its neighbours among the loads in service of the link.
 LOAD_LINK, LOAD_STREAM, NEXT, PREVIOUS, LOAD_SIZE = range(5)
-# Numbers of streams: cap of a message [B/s], pace alone, pace now; of loads: messages on the link; of links: capacity
-# [B/s], then what a solution needs of it: capacity left, messages that still rise.
+# Numbers of streams: rate of a message [B/s] at a pace of 1, pace alone, pace now; of loads: messages on the link; of
+# links: capacity [B/s], then what a solution needs of it: capacity left, messages that still rise.
 SLACK = 1e-9
 """Shares that differ by less are equal: sums of floats in different orders must not make streams slower than alone."""
 
 
-def pack_flows(
-    streams: Sequence[tuple[float, tuple[tuple[int, float], ...]]], capacities: Sequence[float]
-) -> tuple[Ints, Floats]:
-    """The arrays of streams, each (cap [B/s], its loads as (link, messages)), over links of these capacities [B/s]."""
-    loads = [(link, s, count) for s, (_, its) in enumerate(streams) for link, count in its if count > 0.0]
+def pack_flows(streams: Sequence[Stream], capacities: Sequence[float]) -> tuple[Ints, Floats]:
+    """The arrays of streams, over links of these capacities [B/s]."""
+    loads = [(link, s, count) for s, stream in enumerate(streams) for link, count in stream.links if count > 0.0]
     n, m, k = len(streams), len(capacities), len(loads)
     streams_at = FLOWS_HEADER
     loads_at = streams_at + n * STREAM_SIZE
@@ -65,14 +64,14 @@ def pack_flows(
     rows = ints[streams_at:loads_at].reshape(n, STREAM_SIZE)
     rows[:, FIRST_LOAD], rows[:, END_LOAD] = ends[:-1], ends[1:]
     floats = np.empty(3 * n + k + 3 * m + room)
-    floats[:n] = [cap for cap, _ in streams]
+    floats[:n] = [stream.rate for stream in streams]
     floats[n : 3 * n] = 1.0
     floats[3 * n : 3 * n + k] = [count for _, _, count in loads]
     floats[3 * n + k : 3 * n + k + m] = capacities
-    for s, (cap, its) in enumerate(streams):
-        floats[n + s] = min([1.0, *(capacities[link] / (count * cap) for link, count in its if count > 0.0)])
+    for s, (rate, its, fastest) in enumerate(streams):
+        floats[n + s] = min([fastest, *(capacities[link] / (count * rate) for link, count in its if count > 0.0)])
     alone = floats[n : 2 * n]
-    alone[alone > 1.0 - SLACK] = 1.0
+    alone[np.abs(alone - 1.0) < SLACK] = 1.0
     return ints, floats
 
 
@@ -214,7 +213,7 @@ def fill(flows: Ints, numbers: Floats, paces: Floats) -> None:
         for i in range(count):
             if paces[i] < 0.0:
                 s = flows[found_at + i]
-                level = min(level, numbers[s])
+                level = min(level, numbers[s] * pace_alone(flows, numbers, s))
                 its = locate_stream(flows, s)
                 for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
                     link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
@@ -224,7 +223,7 @@ def fill(flows: Ints, numbers: Floats, paces: Floats) -> None:
             if paces[i] < 0.0:
                 s = flows[found_at + i]
                 its = locate_stream(flows, s)
-                full = numbers[s] <= reached
+                full = numbers[s] * pace_alone(flows, numbers, s) <= reached
                 for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
                     link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
                     full = full or max(numbers[left_at + link], 0.0) <= reached * numbers[rising_at + link]
@@ -234,9 +233,11 @@ def fill(flows: Ints, numbers: Floats, paces: Floats) -> None:
             if paces[i] == -2.0:
                 s = flows[found_at + i]
                 its = locate_stream(flows, s)
-                paces[i] = 1.0 if numbers[s] <= reached else level / numbers[s]
+                alone = pace_alone(flows, numbers, s)
+                cap = numbers[s] * alone
+                paces[i] = alone if cap <= reached else level / numbers[s]
                 frozen += 1
-                rate = min(level, numbers[s])
+                rate = min(level, cap)
                 for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
                     link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
                     numbers[left_at + link] -= rate * numbers[counts_at + number]

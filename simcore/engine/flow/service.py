@@ -10,9 +10,10 @@ import numpy as np
 
 from simcore.compiled import borrowing, inlined
 from simcore.engine.fast.flight import land, take_off
-from simcore.engine.fast.queues import can_pick, end_solo, enter, issue, leave, pick, pick_soon
-from simcore.engine.fast.solo import join, start
+from simcore.engine.fast.queues import can_pick, enter, issue, leave, pick, pick_soon
+from simcore.engine.fast.solo import start
 from simcore.engine.fast.state import (
+    BUSY_AT,
     COMPONENT,
     DIMENSION,
     DIMENSIONS,
@@ -43,6 +44,7 @@ from simcore.engine.flow.log import note_service
 from simcore.engine.flow.meetings import meet
 from simcore.engine.flow.passages import note_run
 from simcore.engine.flow.rates import begin_stream, end_stream, list_changed, pace_of
+from simcore.engine.flow.solos import claim, finish_solo, play_solo
 from simcore.engine.flow.tables import (
     BEGAN,
     FROM,
@@ -56,6 +58,7 @@ from simcore.engine.flow.tables import (
     ROW,
     SEQUENCES_AT,
     SKIPPERS,
+    SOLO,
     STREAM,
     STRETCH,
     WAY,
@@ -88,18 +91,18 @@ def work_at(time: int, pace: float) -> int:
 def begin_collective(world: World, c: int, kind: int, group: int) -> None:
     """A class issues a collective of type `kind` and class `group` now.
 
-    As in `fast.solo`, one that nothing can meet is noted and not played; one that shares links or meets other classes
-    is always played.
+    As in `fast.solo`, one that is alone in its component is noted and not played, as long as it meets nobody (`solos`).
     """
     nets, states, _, _, plan, play, _, _, _ = world
     its = locate_class(plan, c)
     net, state = nets[plan[its + JOB]], states[c]
-    if plan[plan[its + PRIVATE_AT] + kind]:
-        start(net, state, kind, group)
-        return
     component = net[locate_type(net, kind) + COMPONENT]
-    if state[state[SOLO_END_AT] + component] != NEVER:
-        join(net, state, component)
+    if state[state[BUSY_AT] + component] == 0:
+        if plan[plan[its + PRIVATE_AT] + kind] == SOLO or claim(world, c, kind, state[NOW]):
+            start(net, state, kind, group)
+            return
+    elif state[state[SOLO_END_AT] + component] != NEVER:
+        play_solo(world, c, component)
     issue(net, state, kind, group)
     if play[SEQUENCES_AT] > 0:  # which of them it is, for those that it meets
         sequences = locate_sequences(plan, play, c)
@@ -168,7 +171,7 @@ def land_chunks(world: World, c: int, time: int) -> None:
             enter(net, state, task, phase)
     for component in range(net[DIMENSIONS]):
         if state[state[SOLO_END_AT] + component] == time:
-            end_solo(net, state, component)
+            finish_solo(world, c, component)
 
 
 @inlined

@@ -31,9 +31,11 @@ class Stream(NamedTuple):
     """The messages of a phase while it is served."""
 
     rate: float
-    """Most rate of one of its messages [B/s]: what it gets where nothing is shared."""
+    """Rate of one of its messages [B/s] at a pace of 1, which its phase's times are for."""
     links: tuple[tuple[int, float], ...]
     """(shared link, messages that are on it at the same time, on average over the phase)."""
+    fastest: float = 1.0
+    """The largest pace: more than 1 where times count what other stages put on its links at the same time."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
 # Classes: job; program; stage; where its blocks lie in order, and how many they are; microbatches, stages that hand
 # inputs to each other (1: none do) and chunks of its job; where the places lie that a microbatch visits, and the
 # virtual stage of each place, counted from 0; where lie the classes that get what it sends to each stage; where its
-# ways lie, and where the phases of its network do; where lies which types of collectives nothing can meet, and of
+# ways lie, and where the phases of its network do; where lies which types of collectives are solos (`SOLO` …), and of
 # which segments all collectives are such (`TO_PLAY` …); where its inputs lie in the play; where lies the stream of each
 # way; which of its passages are those of others (-1: its passages are always played, see `passages`); iterations that
 # are asked for of its job.
@@ -55,8 +55,12 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
 # Ways, by phase of the network: its stream (-1: it shares no link), its row of classes (-1: all its peers are of the
 # class itself), how many classes meet there, and the number of the way.
 STREAM, ROW, MEET, WAY, WAY_SIZE = range(5)
-# What a class needs of a segment: to be played, only to be added, or to be played as it hands an input on.
-TO_PLAY, TO_ADD, HANDS_ON = range(3)
+# What a class needs of a segment: to be played, only to be added, to be played as it hands an input on, or to be played
+# as a message to another stage.
+TO_PLAY, TO_ADD, HANDS_ON, SENDS = range(4)
+# How a class begins a collective of a type alone in its component: it is played; it is a solo; it is a solo until it
+# may meet somebody.
+NO_SOLO, SOLO, SOLO_UNMET = range(3)
 
 # Header of the play: where the tables lie; lists in use; free meetings and attendees, and those ever used; what a run
 # counts.
@@ -65,10 +69,10 @@ TOUCHED, MOVES, BUCKETS_AT, BUCKETS, MEETINGS_AT, ATTENDEES_AT = range(8, 14)
 FREE_MEETING, FREE_ATTENDEE, MEETINGS, ATTENDEES, ISSUES_ROOM, UNFINISHED, MACHINE_WIDTH = range(14, 21)
 RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED = range(21, 28)
 PASSAGES_AT, PASSAGES_ROOM, RUNS_AT, RUNS_ROOM, RUNS_USED, NOTES_AT, NOTES_ROOM, USERS_AT = range(28, 36)
-REPLAYS, SKIPPED, SKIPPERS, REPLAYED = range(36, 40)
+REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(36, 41)
 # The log (`log`): where it lies, where the last row of each dimension of a class and of its blocks lies; rows there is
 # room for (0: none is kept), rows used, and those that had no room.
-LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST, PLAY_HEADER = range(40, 46)
+LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST, PLAY_HEADER = range(41, 47)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -103,8 +107,10 @@ OPEN_RUN = SPENT_BEFORE + len(Category)
 # Runs of a passage: from when and to when after its beginning which way is served [ps].
 RUN_FROM, RUN_TO, RUN_WAY, RUN_SIZE = range(4)
 # Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
-# time by category.
-P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPENT = range(5)
+# how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its last one;
+# how much more often it was waited for than played after all; time by category. Collectives, per job and type, are such
+# passages too.
+P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_PAID, P_SPENT = range(7)
 PASSAGE_SIZE = P_SPENT + len(Category)
 # Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
 # that is so, when it began.
@@ -164,6 +170,12 @@ def locate_notes(play: Ints, c: int) -> int:
 def locate_passage(plan: Ints, play: Ints, its: int, segment: int) -> int:
     """Where the passage of the class at `its` lies that begins with a segment."""
     return int(play[PASSAGES_AT] + (plan[its + PATTERN] * play[PASSAGES_ROOM] + segment) * PASSAGE_SIZE)
+
+
+@inlined
+def locate_collective(plan: Ints, play: Ints, its: int, kind: int) -> int:
+    """Where the type of collective `kind` of the class at `its` lies as a passage."""
+    return int(play[COLLECTIVES_AT] + (plan[its + JOB] * plan[TYPES] + kind) * PASSAGE_SIZE)
 
 
 @inlined

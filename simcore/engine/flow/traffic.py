@@ -7,6 +7,7 @@ phase's buffer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simcore.collective import SCATTERING, CustomAlgorithm, Step, algorithm_for
-from simcore.network import Exchange, Shape, Shift, Spread
+from simcore.network import Exchange, Listed, Shape, Shift, Spread
 from simcore.network.loads import sum_up
 from simcore.network.sent import Floats, Ints, Sent, messages_of
 
@@ -27,6 +28,8 @@ class PhaseTraffic(NamedTuple):
     listed: Sent
     to_all: float
     """Bytes that every member of a star sends to every other one, beside what is listed."""
+    at_once: float = 1.0
+    """Messages that a member has on their way at a time, on average over what it sends."""
 
     def times(self, other: PhaseTraffic) -> float | None:
         """How many times as much it sends as another one that sends between the same members; None where it differs."""
@@ -65,7 +68,22 @@ def phase_traffic(algorithm: str | CustomAlgorithm, kind: str, members: int, sha
     steps = algorithm_for(algorithm, kind, shape).steps(kind, members)
     spread = [step.share for step in steps if isinstance(step.pattern, Spread)]
     to_all = sum(spread) if kind != "broadcast" and shape.kind == "star" else 0.0
-    return PhaseTraffic(_summed(join(list(_of_steps(steps, kind, members, shape))), members), to_all)
+    listed = _summed(join(list(_of_steps(steps, kind, members, shape))), members)
+    return PhaseTraffic(listed, to_all, _at_once(steps, members, shape))
+
+
+def _at_once(steps: Sequence[Step], members: int, shape: Shape) -> float:
+    """Messages that leave a member together: of a Spread on a star all of a window, of a list all of a source's."""
+    bytes_sent, weighted = 0.0, 0.0
+    for step in steps:
+        each, many = step.share, 1
+        if isinstance(step.pattern, Spread) and shape.kind == "star":
+            each, many = step.share * (members - 1), min(step.pattern.window or members, members - 1)
+        elif isinstance(step.pattern, Listed):
+            many = max(Counter(source for source, _, _ in step.pattern.messages).values())
+        bytes_sent += each
+        weighted += each * many
+    return weighted / bytes_sent if bytes_sent else 1.0
 
 
 def to_everybody(members: int, share: float) -> Sent:

@@ -6,6 +6,7 @@ is a pool of its own, and messages take the ways that are left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.network import Block, Slice
-from simcore.network.loads import sum_up
+from simcore.network.loads import Crossings, sum_up
 from simcore.network.sent import Floats, Sent
 from simcore.network.ways import Ways
 
@@ -68,6 +69,26 @@ class Wires:
         link = self._ways.links[pool]
         return ((link.source, link.target),)
 
+    def pools_of_links(self, links: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The pools of links that are given by number."""
+        found: NDArray[np.int64] = links if self.worn else self._pools[links]
+        return found
+
+    @cached_property
+    def _pools(self) -> NDArray[np.int64]:
+        return self.block.pool_of(self.size)
+
+    def working(self, links: Sequence[int]) -> NDArray[np.int64]:
+        """Those of several links side by side that have not failed; raises `InputError` where all have."""
+        found: NDArray[np.int64] = np.array(links)
+        if not self.worn:
+            return found
+        found = found[self.rate[found] > 0]
+        if not len(found):
+            first = self._ways.links[links[0]]
+            self._ways.routes(first.source, first.target)  # raises: there is none
+        return found
+
     def load(self, sent: Sent) -> Floats:
         """Bytes on each pool of messages between nodes, `[pools]`; raises `InputError` where links leave no way."""
         if self.worn:
@@ -75,14 +96,34 @@ class Wires:
         crossed = self.block.crossed(self.size, sent.source, sent.target)
         return sum_up(crossed.pool, crossed.share * sent.share[crossed.message], len(self.rate))
 
-    def most(self, sent: Sent) -> float:
-        """The most bytes that one NPU's messages put on a link."""
-        if self.worn:
-            by_npu = [sent.source == npu for npu in np.unique(sent.source)]
-            return max(float(self._worn_load(Sent(*(column[its] for column in sent))).max()) for its in by_npu)
-        crossed = self.block.crossed(self.size, sent.source, sent.target)
+    def most(self, sent: Sent, at_once: float = 1.0) -> float:
+        """The most bytes that one NPU's messages put on a link, by each of those that are there at a time.
+
+        An NPU has `at_once` messages on their way; where each takes a link of its own there is one on each.
+        """
+        crossed = self._crossed(sent)
         pairs, number = np.unique(sent.source[crossed.message] * len(self.rate) + crossed.pool, return_inverse=True)
-        return float(sum_up(number.reshape(-1), crossed.share * sent.share[crossed.message], len(pairs)).max())
+        number = number.reshape(-1)
+        loads = sum_up(number, crossed.share * sent.share[crossed.message], len(pairs))
+        busiest = int(loads.argmax())
+        if at_once == 1.0:
+            return float(loads[busiest])
+        there = len(np.unique(crossed.message[number == busiest]))
+        of_all = np.count_nonzero(sent.source == pairs[busiest] // len(self.rate))
+        return float(loads[busiest]) / max(1.0, at_once * there / of_all)
+
+    def _crossed(self, sent: Sent) -> Crossings:
+        if not self.worn:
+            return self.block.crossed(self.size, sent.source, sent.target)
+        rows = [
+            (number, link, 1 / len(routes))
+            for number, ends in enumerate(zip(sent.source.tolist(), sent.target.tolist(), strict=True))
+            for routes in [self._ways.routes(*ends)]
+            for route in routes
+            for link in route
+        ]
+        message, pool, share = (np.array(column) for column in zip(*rows, strict=True))
+        return Crossings(message, pool, share, np.zeros(len(sent.source)))
 
     def _worn_load(self, sent: Sent) -> Floats:
         loads = np.zeros(len(self.rate))

@@ -101,7 +101,8 @@ class Tenant:
             yield group, 1, chunker.split_collective(program.single.kind, placement[group], program.single.size)
             return
         lowering, choices = self._lowered
-        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, ORDERS[program.schedule].splits)
+        split_up = ORDERS[program.schedule].splits
+        issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split_up, program.updates)
         for number, (key, (group, split)) in enumerate(lowering.keyed()):
             if len(key) == 3:  # no message between stages
                 yield group, issues.get(number, 0), split

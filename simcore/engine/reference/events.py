@@ -13,10 +13,14 @@ from typing import assert_never
 from simcore.collective import algorithm_for
 from simcore.collective.double_binary_tree import PIECES
 from simcore.design.design import Design
+from simcore.engine import unflushed
+from simcore.engine.reference.links import MOST_SEGMENTS
+from simcore.graph import Action, Rank
 from simcore.memory.plan import program_of
 from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.network.shared import SharedBlock
 from simcore.program import Compute, Program, Start
+from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
 
@@ -37,8 +41,11 @@ def count_all(counter: EventCounter) -> int:
         return round(
             rows * sum(n * counter.count_collective(single.kind, name, single.size) for name, n in sizes.items())
         )
+    if program.graph is not None:
+        return round(sum(counter.count_rank(rank) for rank in program.graph.ranks))
     each_stage = [counter.count_stage(program, stage) for stage in range(program.stages)]
-    return round(design.cluster.npus // program.stages * sum(each_stage))
+    batches = 1 if ORDERS[program.schedule].flushes else unflushed.usual_iterations(program)
+    return round(batches * (design.cluster.npus // program.stages) * sum(each_stage))
 
 
 class EventCounter:
@@ -47,6 +54,7 @@ class EventCounter:
     def __init__(self, design: Design, placement: Placement, links: bool) -> None:
         self.design, self.placement, self.links = design, placement, links
         self.chunker = Chunker(design)
+        self.segments = MOST_SEGMENTS if design.cluster.switching == "interleaved" else 1
         self._known: dict[tuple[str, str, float], float] = {}
 
     def count_stage(self, program: Program, stage: int) -> float:
@@ -60,6 +68,20 @@ class EventCounter:
                 elif isinstance(operator, Start):
                     events += times * self.count_collective(operator.kind, operator.group, operator.size)
         return events + self._count_sends(program)
+
+    def count_rank(self, rank: Rank) -> float:
+        """Events of one NPU of an explicit graph."""
+        table, placement = rank.table, self.placement
+        events = float(table.nodes)
+        for number in table.operands[table.actions == Action.COLLECTIVE].tolist():
+            kind, group, size = table.collectives[number]
+            if placement[rank.groups[group]]:
+                events += self.count_collective(kind, rank.groups[group], size)
+        hops = (1,) * len(placement["all"])
+        for slot in table.operands[table.actions == Action.SEND].tolist():
+            size = table.sizes[slot]
+            events += self.count_split("all", self.chunker.split_message(placement["all"], hops, size))
+        return events
 
     def count_collective(self, kind: str, group: str, size: float) -> float:
         """Events of one member of a collective."""
@@ -76,7 +98,7 @@ class EventCounter:
             for phase in path:
                 part = slices[phase.dimension]
                 if self.links:
-                    events += chunks * 2 * self._count_links(phase.dimension, phase.kind, part)
+                    events += chunks * 2 * self.segments * self._count_links(phase.dimension, phase.kind, part)
                 else:
                     events += chunks * (2 + 1 / part.members)
         return events

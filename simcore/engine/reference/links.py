@@ -4,6 +4,11 @@ Cut-through: a message's head goes on at the next node as soon as it has arrived
 a link stays busy until the message's tail has left. Store-and-forward: a message goes on once it has arrived whole.
 NPUs in between and switches do the same. A message that has several ways splits evenly among them. `ways` says which
 ones are left where links have failed.
+
+Interleaved: messages travel as segments, cut-through, and a link takes the connections that wait for it in turn, each
+two NPUs' own. Turns are those of self-clocked fair queueing (Golestani, INFOCOM 1994): a segment goes when a link that
+served its connections bit by bit in turn would be done with it. So a large message is no reason why others wait, and a
+connection gets no more of a link for having more on its way.
 """
 
 from __future__ import annotations
@@ -22,7 +27,10 @@ from simcore.network import Block, Link, Route, Slice
 from simcore.network.ways import Ways, Worn
 from simcore.system.chunks import picoseconds
 
-Switching = Literal["cut_through", "store_and_forward"]
+Switching = Literal["cut_through", "store_and_forward", "interleaved"]
+SEGMENT = 65536.0
+"""Bytes; of large messages more, so that they are no more than `MOST_SEGMENTS`."""
+MOST_SEGMENTS = 16
 Then = Callable[[], None]
 
 
@@ -41,6 +49,8 @@ class Transit:
     """How many times as long as its bytes its library makes it occupy each link."""
     whole: float = 0.0
     """The message whose packets it is a part of [B]; 0 where it is a message itself."""
+    connection: tuple[int, int] = (0, 0)
+    """The NPUs that it goes from and to."""
     taken: Callable[[int], None] | None = None
     """Who takes over behind its last link, with the time of its tail: a switch that adds up or copies."""
 
@@ -50,7 +60,9 @@ class Channel:
 
     def __init__(self, network: LinkNetwork, link: Link) -> None:
         self.network, self.link = network, link
-        self.waiting: list[tuple[int, int, int, Transit]] = []
+        self.waiting: list[tuple[int, float, int, Transit]] = []
+        self.turns: dict[tuple[int, int], float] = {}  # of each connection the turn of its last segment
+        self.turn = 0.0
         self.free_at = 0
         self.about_to_pick = False
         self.bytes = 0.0
@@ -60,8 +72,16 @@ class Channel:
         """The head of a message (stored and forwarded: all of it) is at the link."""
         self.network.entered += 1
         key = 0 if self.network.of_jobs and self.link.source >= self.network.part.members else transit.key
-        heapq.heappush(self.waiting, (key, now(self.network.env), self.network.entered, transit))
+        heapq.heappush(self.waiting, (key, self._turn_of(transit), self.network.entered, transit))
         self._pick_soon(0)
+
+    def _turn_of(self, transit: Transit) -> float:
+        """When it is its turn: first come, first served, or bit by bit, in bytes."""
+        if self.network.switching != "interleaved":
+            return now(self.network.env)
+        begin = max(self.turn, self.turns.get(transit.connection, 0.0))
+        self.turns[transit.connection] = begin + transit.size
+        return begin + transit.size
 
     def _pick_soon(self, delay: int) -> None:
         if not self.about_to_pick:
@@ -76,7 +96,7 @@ class Channel:
             return
         if not self.waiting:
             return
-        transit = heapq.heappop(self.waiting)[-1]
+        _, self.turn, _, transit = heapq.heappop(self.waiting)
         slowed = transit.size * transit.slowed * slowdown(self.network.efficiency, transit.whole or transit.size)
         self.bytes += transit.size
         self.load += slowed
@@ -132,7 +152,8 @@ class LinkNetwork:
             arrived()
             return
         routes = self.ways.routes(nodes[0], nodes[1])
-        left = len(routes)
+        segments = self._segments_of(size / len(routes))
+        left = len(routes) * segments
 
         def part_arrived() -> None:
             nonlocal left
@@ -140,10 +161,17 @@ class LinkNetwork:
             if not left:
                 self.send(nodes[1:], size, key, arrived, slowed)
 
-        for route in routes:
-            part = size / len(routes)
-            whole = size if self.block.sprayed else part
-            self.enter(Transit(part, route, key, part_arrived, slowed=slowed, whole=whole))
+        part = size / len(routes)
+        whole = size if self.block.sprayed else part
+        for _ in range(segments):
+            for route in routes:
+                transit = Transit(part / segments, route, key, part_arrived, slowed=slowed, whole=whole)
+                transit.connection = (nodes[0], nodes[1])
+                self.enter(transit)
+
+    def _segments_of(self, size: float) -> int:
+        """In how many segments a message travels."""
+        return min(MOST_SEGMENTS, max(1, round(size / SEGMENT))) if self.switching == "interleaved" else 1
 
     def tell_carrying(self, node: int, time: int) -> None:
         """A link out of a node carries a message for `time` [ps] from now."""

@@ -13,6 +13,7 @@ from typing import Any
 import simpy
 
 from simcore.compute import OperatorTimes
+from simcore.engine.fast.iteration import Timing
 from simcore.engine.reference.clock import now
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport
@@ -60,6 +61,8 @@ class NpuProcess:
     """Time it waited for its input [ps]."""
     finish: int = -1
     pending: dict[Waits, list[simpy.Event]] = field(default_factory=lambda: {waits: [] for waits in Waits})
+    ended: list[Timing] = field(default_factory=list)
+    """What it came to at the end of each batch, where the pipeline never empties."""
 
     def __post_init__(self) -> None:
         self.stage = self.job.cluster.rank(self.number, "pipeline")
@@ -67,28 +70,32 @@ class NpuProcess:
 
     def play(self) -> Process:
         """All blocks."""
-        program = self.job.program
+        program, flushes = self.job.program, ORDERS[self.job.program.schedule].flushes
         for position, code in enumerate(self.order):
             microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
             coded, direction = divmod(rest, 2)
             chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
             segments = part.forward if microbatch else part.first_pass
+            last = (microbatch + 1) % program.updated_after == 0
+            final = direction == 1 and (position == len(self.order) - 1 if flushes else last)
             if direction:
-                segments = part.last_backward if microbatch == program.microbatches - 1 else part.backward
-            if direction and position == len(self.order) - 1:
-                segments = part.last_backward
+                segments = part.last_backward if last or final else part.backward
             if weights:
-                yield from self._run_segments(
-                    part.last_weights if microbatch == program.microbatches - 1 else part.weights
-                )
+                yield from self._run_segments(part.last_weights if last else part.weights)
             else:
                 yield from self._receive(direction, chunk, microbatch)
                 yield from self._run_segments(segments)
                 yield from self._send(direction, chunk, microbatch)
-            if direction and position == len(self.order) - 1:
+            if final:
                 yield from self._run_segments(program.final[self.stage])
+            if final and not flushes and (microbatch + 1) % program.microbatches == 0:
+                self.ended.append(self._timing())
         self.finish = now(self.env)
+
+    def _timing(self) -> Timing:
+        use = self.job.transport.use_of(self.number)
+        return Timing(now(self.env), dict(self.spent), self.bubble, self.stage, list(use.busy), list(use.sent))
 
     def _receive(self, direction: int, chunk: int, microbatch: int) -> Process:
         """Wait for the input; the two ends of the pipeline have theirs."""

@@ -8,6 +8,7 @@ import simpy
 
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.engine import unflushed
 from simcore.engine.fast.iteration import Timing
 from simcore.engine.reference.cluster import GivenGroups, NpuGroups, slowdowns
 from simcore.engine.reference.fabric import FabricView
@@ -71,18 +72,31 @@ class ProgramRun:
     cluster: NpuGroups
     transport: Transport
     program: Program
+    batches: int = 1
+    """How many batches follow one another, where the pipeline never empties."""
 
     def start(self) -> simpy.Event:
         """Let every NPU begin; the event at which all are done."""
         design, program = self.cluster.design, self.program
         job = PipelineRun(self.env, self.cluster, program, times_of(design), self.transport)
-        order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks).tolist()
+        order = self._order()
         self.begin = int(self.env.now)
         self.npus = [
             NpuProcess(job, number, slowdown, order[self.cluster.rank(number, "pipeline")])
             for number, slowdown in enumerate(slowdowns(design))
         ]
         return self.env.all_of([self.env.process(npu.play()) for npu in self.npus])
+
+    def _order(self) -> list[list[int]]:
+        """The blocks of each stage."""
+        program, schedule = self.program, ORDERS[self.program.schedule]
+        if schedule.flushes:
+            whole: list[list[int]] = schedule.order(program.stages, program.microbatches, program.chunks).tolist()
+            return whole
+        played = unflushed.played_microbatches(program, self.batches)
+        order = schedule.order(program.stages, played, program.chunks)
+        kept = unflushed.kept_blocks(order, program, self.batches).tolist()
+        return [blocks[:count] for blocks, count in zip(order.tolist(), kept, strict=True)]
 
     def timing(self) -> Timing:
         """What it came to, once it is done.
@@ -114,9 +128,40 @@ def time_program(design: Design, program: Program, placement: Placement, links: 
 
     Raises `RuntimeError` where the pipeline schedule waits for itself.
     """
+    if not ORDERS[program.schedule].flushes:
+        return _time_unflushed(design, program, placement, links)
     env = simpy.Environment()
     cluster = NpuGroups(design, placement)
     run = ProgramRun(env, cluster, _transport(env, cluster, links), program)
     run.start()
     env.run()
     return run.timing()
+
+
+def _time_unflushed(design: Design, program: Program, placement: Placement, links: bool) -> Timing:
+    """Time of an iteration of the steady phase; see `simcore.engine.unflushed`."""
+    ended: list[list[Timing]] = []
+
+    def ends_after(iterations: int) -> list[int]:
+        if not ended or len(ended[0]) < iterations:
+            env = simpy.Environment()
+            cluster = NpuGroups(design, placement)
+            # Two more, as those are asked for next.
+            run = ProgramRun(env, cluster, _transport(env, cluster, links), program, iterations + 2)
+            run.start()
+            env.run()
+            ended[:] = [npu.ended for npu in run.npus]
+        return [timings[iterations - 1].total for timings in ended]
+
+    number = unflushed.settled_after(ends_after, program)
+    windows = [_apart(timings[number - 1], timings[number]) for timings in ended]
+    stages = sorted(range(len(windows)), key=lambda npu: windows[npu].stage)
+    return windows[stages[unflushed.slowest([(windows[npu].total, windows[npu].bubble) for npu in stages])]]
+
+
+def _apart(begin: Timing, end: Timing) -> Timing:
+    """What lies between two moments of an NPU."""
+    spent = {category: time - begin.spent[category] for category, time in end.spent.items()}
+    busy = [after - before for before, after in zip(begin.busy, end.busy, strict=True)]
+    sent = [after - before for before, after in zip(begin.sent, end.sent, strict=True)]
+    return Timing(end.total - begin.total, spent, end.bubble - begin.bubble, end.stage, busy, sent)

@@ -11,6 +11,7 @@ from simcore.workload.layer_table.document import LayerWorkload
 from simcore.workload.layer_table.program import rows_of
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
 from simcore.workload.sharding import sharding_problems
+from simcore.workload.staleness import unflushed_problems
 
 
 def table_problems(design: Design) -> Iterator[Problem]:
@@ -37,6 +38,10 @@ def table_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")
     if SCHEDULES[p.schedule].splits:
         yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
+    yield from unflushed_problems(design)
+    if design.data and 0 < design.microbatches < (least := SCHEDULES[p.schedule].least(p.pipeline)):
+        expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
+        yield Problem(("parallelism", "schedule"), expected, str(design.microbatches), rule="fewest microbatches")
     for number, row in enumerate(rows, 1):
         if row.product is not None and row.product[2] % p.tensor:
             what = f"row {number} of the table" + (f" ('{row.layer.name}')" if row.layer.name else "")

@@ -22,3 +22,8 @@ class InferenceWorkload(Workload):
     """What matrix products compute in."""
     cache_precision: Precision | None = None
     """Of the keys and values; that of the model unless given."""
+
+    @property
+    def length(self) -> int:
+        """Tokens of a request when it ends."""
+        return self.prompt_length + self.output_length

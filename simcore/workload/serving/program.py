@@ -21,7 +21,7 @@ from simcore.program import ModelPart, Operator, Program, Segment
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.transformer import layers
-from simcore.workload.transformer.counts import forward_flops, layers_by_kind
+from simcore.workload.transformer.counts import attention_flops, layers_by_kind, token_flops
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import LayerKind, layer_forward, layer_parameters
 from simcore.workload.transformer.layers import Shapes
@@ -80,8 +80,13 @@ class _Builder:
         if token == 0:
             prompts = self.shapes(self.workload.prompt_length)
             return replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
-        attention = decode_attention(self.one, self.workload.prompt_length + token, self.cache_width)
+        attention = decode_attention(self.one, self._seen(self.workload.prompt_length + token, kind), self.cache_width)
         return replaced(self.around(kind), attention)
+
+    def _seen(self, context: int, kind: LayerKind) -> int:
+        """Of the tokens before one, those that a layer attends to and keeps."""
+        window = self.workload.model.window
+        return window.kept(context) if window and kind.windowed else context
 
     def head(self) -> tuple[Operator, ...]:
         """Logits of one token of each request, and the choice of the next."""
@@ -125,11 +130,11 @@ class _Builder:
         routed = dispatched_rows(shapes) * (2 * model.hidden + products * moe.feed_forward / t)
         return max(routed, shapes.tokens * max(products * moe.shared_feed_forward, attention) / t)
 
-    def cache(self, requests: int) -> float:
-        """Bytes of the cache of one layer for all requests of an NPU, when they end."""
+    def cache(self, requests: int, runs: Runs) -> float:
+        """Bytes of the cache of a stage's layers for all requests of an NPU, when they end."""
         kept = cache_heads(self.workload.model, self.parallelism.tensor)
-        length = self.workload.prompt_length + self.workload.output_length
-        return requests * length * kept.heads * kept.width * self.cache_width
+        tokens = sum(count * self._seen(self.workload.length, kind) for kind, count in runs)
+        return requests * tokens * kept.heads * kept.width * self.cache_width
 
 
 _Stage = tuple[Runs, bool, bool]
@@ -140,7 +145,7 @@ def serving_program(design: Design) -> Program:
     """The Program of a design that serves a transformer."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
     builder = _Builder(workload, p, design.software, design.microbatch)
-    runs = stage_runs(workload.model, p)
+    runs = stage_runs(workload.model, p, workload.length)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
@@ -153,7 +158,7 @@ def serving_program(design: Design) -> Program:
     hidden = builder.one.hidden_bytes
     inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in range(steps)]
     back = float(TOKEN_BYTES * design.microbatch)
-    each = builder.cache(workload.global_batch // design.data)
+    requests = workload.global_batch // design.data
     return Program(
         parts=tuple(parts),
         part_of=part_of,
@@ -167,7 +172,7 @@ def serving_program(design: Design) -> Program:
         tokens=workload.global_batch * steps,
         sends=tuple(size for sizes in inside for size in (*sizes, back)),
         trained=False,
-        cache=tuple(each * sum(count for _, count in own) for own in runs),
+        cache=tuple(builder.cache(requests, own) for own in runs),
     )
 
 
@@ -187,12 +192,17 @@ def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:
     """
     model = workload.model.model_copy(update={"multi_token_prediction": 0})  # served one token at a time
     requests, prompt = workload.global_batch, workload.prompt_length
-    one = TransformerWorkload(model=model, global_batch=requests, sequence_length=1, precision=workload.precision)
-    attended = 2.0 * (model.query_width + model.output_width) * model.layers * requests  # one token to one other
-    cached = 2.0 * decoded_width(model) * model.layers * requests
-    head = 2.0 * model.hidden * model.vocabulary * requests
-    token = forward_flops(one) - attended - head
+    token = token_flops(model, 0) - 2.0 * model.hidden * model.vocabulary
     further = workload.output_length - 1
-    against = further * prompt + further * (further + 1) / 2
-    prefill = prompt * prompt * attended * (0.5 if flash else 1.0)
-    return (prompt + further) * token + workload.output_length * head + prefill + against * cached
+    head = 2.0 * model.hidden * model.vocabulary * workload.output_length
+    prefill = prompt * attention_flops(model, prompt, flash)
+    each = 2.0 * decoded_width(model)
+    return requests * ((prompt + further) * token + head + prefill + each * _attended(workload))
+
+
+def _attended(workload: InferenceWorkload) -> int:
+    """Tokens of the cache that the further tokens of a request attend to, over them and over all layers."""
+    model, window = workload.model, workload.model.window_of(workload.length)
+    contexts = range(workload.prompt_length + 1, workload.length)
+    windowed = model.windowed_layers(workload.length)
+    return (model.layers - windowed) * sum(contexts) + (windowed * sum(map(window.kept, contexts)) if window else 0)

@@ -46,7 +46,7 @@ def layer_kept(shapes: Shapes, kind: LayerKind | None = None) -> Terms:
         return {"layer input": shapes.hidden_bytes / shapes.shared}
     terms = _attention_kept(shapes) | (_experts_kept(shapes) if kind.experts else _dense_kept(shapes))
     if kind.recompute == "selective":
-        for module in shapes.parallelism.recomputed_modules:
+        for module in kind.recomputed_modules(shapes):
             for name in RECOMPUTED[module]:
                 terms.pop(name, None)
     return terms
@@ -60,11 +60,15 @@ def layer_activations(shapes: Shapes, kind: LayerKind | None = None) -> float:
 def _norm_kept(shapes: Shapes, half: str) -> Terms:
     """A norm's input, the input of the product after it, and the mask of the dropout at the end of the half.
 
-    Dropout masks, of one byte, come with the biased (GPT) layer.
+    Dropout masks, of one byte, come with the biased (GPT) layer. A norm at the end of the half keeps its input too.
+    Where one norm is for both halves, the second one has no such tensors of its own.
     """
     own = shapes.tokens * shapes.model.hidden / shapes.shared
     mask = 1.0 if shapes.model.bias else 0.0
-    return {
+    after = {f"{half} last norm input": own * shapes.width} if shapes.model.layer_norms == 4 else {}
+    if shapes.model.layer_norms == 1 and half == "mlp":
+        return {"mlp dropout mask": own * mask}
+    return after | {
         f"{half} norm input": own * shapes.width,
         f"{half} product input": own * shapes.operand,
         f"{half} dropout mask": own * mask,
@@ -83,6 +87,10 @@ def _attention_kept(shapes: Shapes) -> Terms:
         terms["normed latents"] = tokens * ranks / shapes.shared * shapes.operand
     terms["queries"] = tokens * model.query_width / t * width
     terms["keys and values"] = tokens * 2 * model.kv_width / t * width
+    if model.qk_norm != "none":
+        terms["queries and keys before norms"] = (
+            tokens * (model.query_width + model.key_heads * model.qk_head_dim) / t * width
+        )
     terms["attention output"] = out * width
     apart = p.context > 1 and p.context_communication == "all_to_all"
     if apart or shapes.operand != width:  # else attention and the projection share it

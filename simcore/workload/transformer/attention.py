@@ -7,27 +7,30 @@ al. 2023, DeepSpeed-Ulysses, arXiv 2309.14509): all-to-alls before and after giv
 whole sequence. In both an NPU does 1 / c of the FLOPs.
 
 A fused kernel (*flash*; Dao et al. 2022, arXiv 2205.14135) reads queries, keys and values once, writes its output, and
-skips the half of the scores that the causal mask rules out.
+skips the half of the scores that the causal mask rules out, and those outside a layer's window; other kernels compute
+and mask them all. A ring passes every key to everyone: it works only where no window is shorter than the sequence.
 """
 
 from __future__ import annotations
 
 from simcore.program import Compute, Operator, blocking_collective
 from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, tagged
-from simcore.workload.transformer.linear import column, norm, residual, row
+from simcore.workload.transformer.linear import column, norm, norm_after, residual, row
 from simcore.workload.transformer.overlap import gathering
 
 
-def attention_half(shapes: Shapes) -> tuple[Piece, ...]:
-    """Norm, projections, attention, projection, residual."""
+def attention_half(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
+    """Norm, projections, attention (`windowed`, or to the whole sequence), projection, residual."""
     model, t = shapes.model, shapes.parallelism.tensor
     h = model.hidden
     return (
         *tagged("layernorm", norm(shapes)),
         *(_latent_projections(shapes) if model.latent_attention else _projections(shapes)),
-        *tagged("core_attn", *core(shapes)),
+        *_qk_norm(shapes),
+        *tagged("core_attn", *core(shapes, windowed)),
         *(() if shapes.parallelism.flash_attention else (_transposed(shapes),)),
         row(shapes, "projection", model.output_width / t, h),
+        *norm_after(shapes),
         residual(shapes),
     )
 
@@ -38,6 +41,15 @@ def _projections(shapes: Shapes) -> tuple[Piece, ...]:
     turned = width if model.bias else (model.query_width + model.kv_width) / t
     bias_or_rotary = shapes.elementwise("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
     return (column(shapes, "qkv", width, model.hidden, bias_or_rotary),)
+
+
+def _qk_norm(shapes: Shapes) -> tuple[Piece, ...]:
+    """The norms of queries and keys: read and written; backward read twice, written, and read for weights."""
+    model = shapes.model
+    if model.qk_norm == "none":
+        return ()
+    count = shapes.tokens * (model.query_width + model.key_heads * model.qk_head_dim) / shapes.parallelism.tensor
+    return (computed(shapes.elementwise("qk-norm", 2.0 * count, 5.0 * count)),)
 
 
 def _transposed(shapes: Shapes) -> Piece:
@@ -81,7 +93,7 @@ def _gathered_latents(shapes: Shapes, width: int) -> Piece:
     return Piece(gather, shapes.blocking("reduce_scatter", "tensor", whole, t))
 
 
-def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
+def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tuple[Compute, ...]:
     """Attention from an NPU's tokens to 1 / `parts` of the keys and values: scores, softmax, weighted values.
 
     The softmax masks; GPT's layer, the one with biases, also drops out.
@@ -90,9 +102,9 @@ def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
     s, keys, heads = shapes.sequence, shapes.workload.sequence // parts, p.microbatch * model.heads / p.tensor
     if p.flash_attention:
         query, value = model.qk_head_dim, model.v_head_dim
-        flops = float(heads * s * keys * (query + value))
+        seen = _seen(shapes, keys, windowed)
+        flops = float(2 * heads * s * seen * (query + value))
         kv = 2 * p.microbatch * keys * model.kv_width / p.tensor
-        seen = keys / 2  # on average, under the causal mask
         fused = (heads, s, seen, query), (heads, s, value, seen)
         traffic = shapes.width * (heads * s * (query + value) + kv)
         return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)
@@ -107,16 +119,22 @@ def core_computes(shapes: Shapes, parts: int = 1) -> tuple[Compute, ...]:
     )
 
 
+def _seen(shapes: Shapes, keys: int, windowed: bool) -> float:
+    """Of `keys`, those that a token attends to on average: half of them under the causal mask, or its window."""
+    window = shapes.model.window_of(shapes.workload.sequence)
+    return window.seen(shapes.workload.sequence) if windowed and window else keys / 2
+
+
 def _product(shapes: Shapes, gemm: Compute) -> Compute:
     return gemm if shapes.width == shapes.operand else gemm._replace(kind="core")
 
 
-def core(shapes: Shapes) -> tuple[Piece, ...]:
+def core(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
     """The attention itself, with what context parallelism sends."""
     p = shapes.parallelism
     if p.context == 1:
-        return (computed(*core_computes(shapes)),)
-    return _all_to_all(shapes) if p.context_communication == "all_to_all" else (_ring(shapes),)
+        return (computed(*core_computes(shapes, windowed=windowed)),)
+    return _all_to_all(shapes, windowed) if p.context_communication == "all_to_all" else (_ring(shapes),)
 
 
 def _ring(shapes: Shapes) -> Piece:
@@ -129,11 +147,11 @@ def _ring(shapes: Shapes) -> Piece:
     return Piece(forward, (*backward, *blocking_collective("shift", "context", size)))
 
 
-def _all_to_all(shapes: Shapes) -> tuple[Piece, ...]:
+def _all_to_all(shapes: Shapes, windowed: bool) -> tuple[Piece, ...]:
     """Queries, keys and values by one all-to-all, the output by another; backward their gradients the other way."""
     model, t = shapes.model, shapes.parallelism.tensor
     a_token = shapes.tokens * shapes.width / t
     c = shapes.parallelism.context
     before = shapes.blocking("all_to_all", "context", a_token * (model.query_width + 2 * model.kv_width), c)
     after = shapes.blocking("all_to_all", "context", a_token * model.output_width, c)
-    return Piece(before, before), computed(*core_computes(shapes)), Piece(after, after)
+    return Piece(before, before), computed(*core_computes(shapes, windowed=windowed)), Piece(after, after)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.workload.rules import batch_problems, divides, precision_problems
 from simcore.workload.sharding import sharding_problems
+from simcore.workload.staleness import unflushed_problems
+from simcore.workload.transformer.check_layers import layer_problems, missing_modules
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
 from simcore.workload.transformer.stages import end_layers
@@ -21,8 +24,9 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     model = _workload(design).model
     for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
         yield from rule(design)
+    yield from unflushed_problems(design)
     yield from expert_problems(design, model)
-    for rule in (_context, _expert_tokens, _stages, _switches):
+    for rule in (_context, _expert_tokens, _stages, layer_problems, _switches):
         yield from rule(design)
 
 
@@ -62,7 +66,8 @@ def _even_stages(design: Design) -> Iterator[Problem]:
     model, p = _workload(design).model, design.parallelism
     stages = p.pipeline * p.interleave
     given = [layers for layers in (p.first_stage_layers, p.last_stage_layers) if layers is not None]
-    if stages - (len(given) if p.interleave > 1 else 0) > model.layers:  # a chunk at either end may have no layer
+    bare = (min(stages - 1, 2) if p.stages is not None else len(given)) if p.interleave > 1 or p.stages else 0
+    if stages - bare > model.layers:  # a virtual stage at either end may have no layer
         yield Problem(
             ("parallelism", "pipeline"),
             f"at most {model.layers} stages, one a layer",
@@ -71,7 +76,7 @@ def _even_stages(design: Design) -> Iterator[Problem]:
             rule="stages have layers",
             violation=stages / model.layers - 1,
         )
-    elif p.interleave > 1 and not given and model.layers % stages:
+    elif p.interleave > 1 and not given and p.stages is None and model.layers % stages:
         yield Problem(
             ("parallelism", "interleave"),
             f"pipeline x interleave that divides the layers ({model.layers})",
@@ -117,7 +122,7 @@ def _schedule(design: Design) -> Iterator[Problem]:
     elif design.data and 0 < design.microbatches < schedule.least(p.pipeline):
         least = schedule.least(p.pipeline)
         expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
-        fix = "use a larger batch, fewer stages, or schedule zbv"
+        fix = "use a larger batch, fewer stages, or another schedule"
         where: Path = ("parallelism", "schedule")
         short = least / design.microbatches - 1
         yield Problem(where, expected, str(design.microbatches), fix, rule="fewest microbatches", violation=short)
@@ -160,6 +165,11 @@ def _context(design: Design) -> Iterator[Problem]:
     path: Path = ("parallelism", "context")
     if p.context == 1:
         return
+    if p.context_communication == "ring" and workload.model.windowed_layers(workload.sequence):
+        expected = "context_communication all_to_all where layers have windows: a ring passes every key to everyone"
+        found = f"ring with windows of {workload.model.window.tokens} tokens" if workload.model.window else "ring"
+        fix = "use context_communication: all_to_all, or context 1"
+        yield Problem(("parallelism", "context_communication"), expected, found, fix, rule="windows and rings")
     rule = "context divides the sequence"
     if workload.sequence % p.context:
         yield from divides(p.context, workload.sequence, path, "a degree", "the sequence length", rule)
@@ -273,12 +283,15 @@ def _expert_overlap(design: Design) -> Iterator[Problem]:
     elif p.pipeline > 1 and p.interleave == 1:
         expected = "false under a pipeline without interleave, where a pass waits for the one before it"
         yield Problem(path, expected, "true", "use interleave >= 2", rule=rule)
-    elif p.recompute == "full":
+    elif _recomputes_whole(p):
         expected = "false with recompute full, whose all-to-alls travel once more"
         yield Problem(path, expected, "true", "use recompute: selective, or none", rule=rule)
 
 
-_OF_EXPERTS = ("moe", "moe_act")
+def _recomputes_whole(p: Parallelism) -> bool:
+    """Whether layers recompute all of themselves, or may."""
+    ways = {p.recompute} if p.layers is None else {its.recompute or p.recompute for its in p.layers}
+    return "full" in ways or ("solve" in ways and p.recompute_modules is None)
 
 
 def _recomputed_modules(design: Design) -> Iterator[Problem]:
@@ -288,18 +301,12 @@ def _recomputed_modules(design: Design) -> Iterator[Problem]:
         return
     path: Path = ("parallelism", "recompute_modules")
     rule = "modules to recompute"
-    if p.recompute != "selective":
+    if not {p.recompute, *(its.recompute for its in p.layers or ())} & {"selective", "solve"}:
         found = ", ".join(p.recompute_modules)
         yield Problem(path, "nothing unless recompute is selective", found, "use recompute: selective", rule=rule)
         return
-    moe = model.mixture_of_experts
-    for name in sorted(p.recomputed_modules):
-        if name == "mla_up_proj" and model.latent_attention is None:
-            yield Problem(path, "modules of the model, which has no latent_attention", name, "leave it out", rule=rule)
-        elif name in _OF_EXPERTS and moe is None:
-            yield Problem(path, "modules of the model, which has no experts", name, "leave it out", rule=rule)
-        elif name == "shared_experts" and not (moe and moe.shared_feed_forward):
-            yield Problem(path, "modules of the model, which has no shared experts", name, "leave it out", rule=rule)
+    for name, lacking in missing_modules(model, p.recomputed_modules):
+        yield Problem(path, f"modules of the model, which has no {lacking}", name, "leave it out", rule=rule)
 
 
 def _switches(design: Design) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcore.program import Compute
 from simcore.workload.transformer.layers import Piece, Shapes, tagged
-from simcore.workload.transformer.linear import column, norm, residual, row
+from simcore.workload.transformer.linear import column, norm_after, norm_between, residual, row
 
 
 def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
@@ -26,7 +26,7 @@ def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
 def dense_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, feed-forward block, residual."""
     block = tagged("mlp", *mlp(shapes, "mlp", shapes.model.ffn))
-    return (*tagged("layernorm", norm(shapes)), *block, residual(shapes))
+    return (*tagged("layernorm", *norm_between(shapes)), *block, *norm_after(shapes), residual(shapes))
 
 
 def activation(shapes: Shapes, count: float) -> Compute:

@@ -65,7 +65,7 @@ def _gathered_columns(shapes: Shapes) -> Piece:
 def further_parameters(shapes: Shapes, kind: LayerKind) -> tuple[float, float]:
     """Parameters of one of them per NPU, as `layer_parameters` has them: projection and three norms beside a layer."""
     own, experts = layer_parameters(shapes, kind)
-    vectors = 3 * (2 if shapes.model.bias else 1) * shapes.model.hidden
+    vectors = 3 * shapes.model.norm_width
     return own + (projection_matrix(shapes.model) + vectors) / shapes.parallelism.tensor, experts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from simcore.design.design import Design
@@ -12,11 +13,12 @@ from simcore.workload.base import LayersAlone, Repeated, Totals, WorkloadKind
 from simcore.workload.transformer.check import transformer_problems
 from simcore.workload.transformer.counts import forward_flops, model_matrices
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.huggingface.read import read_configuration
 from simcore.workload.transformer.known_layers import Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.program import shapes_of, transformer_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
-from simcore.workload.transformer.stages import stage_runs
+from simcore.workload.transformer.stages import open_kinds, stage_runs
 
 
 class TransformerTraining(WorkloadKind):
@@ -26,6 +28,11 @@ class TransformerTraining(WorkloadKind):
     catalogue = "models"
     jobs_by = "layers"
     exact = True
+
+    def model_from(self, file: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """See `WorkloadForm.model_from`: a Hugging Face configuration."""
+        read = read_configuration(file)
+        return read.shape, read.not_modelled
 
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
@@ -43,8 +50,13 @@ class TransformerTraining(WorkloadKind):
 
     def layers(self, design: Design) -> LayersAlone:
         """See `WorkloadKind.layers`."""
-        model = TransformerWorkload.of(design.workload).model
-        known, runs = layers_of(shapes_of(design)), stage_runs(model, design.parallelism)
+        workload = TransformerWorkload.of(design.workload)
+        model, sequence = workload.model, workload.sequence
+        known, p = layers_of(shapes_of(design)), design.parallelism
+        if p.solves:
+            plain = {kind for listed in open_kinds(model, p, sequence) for kind in listed}
+            return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
+        runs = stage_runs(model, p, sequence)
         kinds = dict.fromkeys((known, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
         return LayersAlone(model.layers, fewest, tuple(kinds), _operators)

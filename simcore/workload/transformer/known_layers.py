@@ -29,6 +29,8 @@ _LAYERS_ASIDE = {
     "interleave": 1,
     "first_stage_layers": None,
     "last_stage_layers": None,
+    "stages": None,
+    "layers": None,
     "recompute": "none",
     "recompute_layers": None,
     "data_overlap": True,

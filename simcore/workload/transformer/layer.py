@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from simcore.program import Operator
 from simcore.workload.transformer.attention import attention_half
-from simcore.workload.transformer.counts import copied_parameters, layer_matrices, layer_vectors
+from simcore.workload.transformer.counts import copied_parameters, expert_vectors, layer_matrices, layer_vectors
 from simcore.workload.transformer.feed_forward import dense_half
 from simcore.workload.transformer.layers import Piece, Shapes, backwards_of, forwards_of
 from simcore.workload.transformer.moe import experts_half, local_experts
@@ -19,6 +19,14 @@ class LayerKind(NamedTuple):
     experts: bool = False
     """Whether its feed-forward half consists of experts."""
     recompute: str = "none"
+    modules: frozenset[str] | None = None
+    """What it recomputes where that is selective; what the design says unless given."""
+    windowed: bool = False
+    """Whether it attends to the model's window instead of the whole sequence."""
+
+    def recomputed_modules(self, shapes: Shapes) -> frozenset[str]:
+        """What it recomputes where that is selective."""
+        return shapes.parallelism.recomputed_modules if self.modules is None else self.modules
 
 
 def usual_kind(shapes: Shapes) -> LayerKind:
@@ -28,7 +36,7 @@ def usual_kind(shapes: Shapes) -> LayerKind:
 
 def layer_pieces(shapes: Shapes, kind: LayerKind) -> tuple[Piece, ...]:
     """The layer, piece by piece."""
-    return (*attention_half(shapes), *(experts_half(shapes) if kind.experts else dense_half(shapes)))
+    return (*attention_half(shapes, kind.windowed), *(experts_half(shapes) if kind.experts else dense_half(shapes)))
 
 
 def layer_forward(shapes: Shapes, kind: LayerKind | None = None) -> tuple[Operator, ...]:
@@ -52,7 +60,7 @@ def _recomputed(shapes: Shapes, kind: LayerKind, pieces: tuple[Piece, ...]) -> t
     if kind.recompute == "full":
         return forwards_of(pieces)
     if kind.recompute == "selective":
-        chosen = shapes.parallelism.recomputed_modules
+        chosen = kind.recomputed_modules(shapes)
         return forwards_of([piece for piece in pieces if piece.modules & chosen])
     return ()
 
@@ -74,6 +82,7 @@ def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[flo
     own, routed = layer_matrices(shapes.model, kind.experts)
     t = shapes.parallelism.tensor
     moe = shapes.model.mixture_of_experts
+    routed += expert_vectors(shapes.model) if kind.experts else 0
     mine = routed / moe.experts * local_experts(shapes) if moe and kind.experts else 0.0
     copied = copied_parameters(shapes.model, kind.experts)
     return copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t, mine / shapes.expert_tensor

@@ -380,8 +380,9 @@ def embedding_parameters(shapes: Shapes) -> float:
 
 
 def head_parameters(shapes: Shapes, shares_embedding: bool) -> float:
-    """Final norm and the output matrix, per NPU; GPT models tie it to the embedding where both are on one stage."""
+    """Final norm and the output matrix, per NPU; a tied one is the embedding where both are on one stage."""
     model = shapes.model
-    tied = shares_embedding and model.position == "learned"
-    norm = (2 if model.bias else 1) * model.hidden
-    return ((0 if tied else model.vocabulary * model.hidden) + norm) / shapes.parallelism.tensor
+    tied = shares_embedding and model.shares_embedding
+    bias = model.vocabulary if model.biased("head") else 0
+    matrix = 0 if tied else model.vocabulary * model.hidden
+    return (matrix + bias + model.norm_width) / shapes.parallelism.tensor

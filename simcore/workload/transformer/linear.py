@@ -62,6 +62,16 @@ def norm(shapes: Shapes) -> Piece:
     return computed(shapes.elementwise("norm", 2.0 * kept, 5.0 * kept))
 
 
+def norm_after(shapes: Shapes) -> tuple[Piece, ...]:
+    """The norm of what a half gives to its residual, where layers have one."""
+    return (norm(shapes),) if shapes.model.layer_norms == 4 else ()
+
+
+def norm_between(shapes: Shapes) -> tuple[Piece, ...]:
+    """The norm before the second half of a layer, where the first half's is not for both."""
+    return () if shapes.model.layer_norms == 1 else (norm(shapes),)
+
+
 def residual(shapes: Shapes) -> Piece:
     """The sum with what went by: two numbers read, one written, and GPT's bias and dropout in the same kernel.
 

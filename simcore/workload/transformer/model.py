@@ -9,8 +9,12 @@ from pydantic import Field
 from simcore.catalog.preset import named
 from simcore.collective.routed import Routing
 from simcore.document.field import Count, Flag, Frozen, Natural
+from simcore.workload.transformer.window import Window
 
 MOST_LAYERS = 100_000
+Biased = Literal["qkv", "projection", "mlp", "experts", "router", "norms", "head"]
+"""Parts of a model that can have biases: products of attention, of dense and shared blocks, of routed experts, ..."""
+BIASED_OF_GPT: tuple[Biased, ...] = ("qkv", "projection", "mlp", "norms")
 
 
 class LatentAttention(Frozen):
@@ -42,6 +46,8 @@ class MixtureOfExperts(Frozen):
     """Width of one expert."""
     shared_feed_forward: Natural = 0
     """Width of the experts that every token takes, all together."""
+    shared_gate: Flag = False
+    """What the shared experts give is weighted by a gate, of one number a token (Qwen2-MoE)."""
     dense_layers: Natural = 0
     """The first layers, whose feed-forward block is dense."""
     every: Count = 1
@@ -82,7 +88,19 @@ class Transformer(Frozen):
     gated: Flag = False
     """The feed-forward block has a gate: three matrices (SwiGLU) in place of two."""
     bias: Flag = True
-    """Products have a bias."""
+    """Layers are GPT's: products and norms have a bias, and both halves end in a dropout."""
+    biases: tuple[Biased, ...] = ()
+    """Parts that have a bias where `bias` is false, or beside those of GPT's layers."""
+    tied: Flag | None = None
+    """The output matrix is the embedding; unless given, where positions are learned."""
+    layer_norms: Literal[1, 2, 4] = 2
+    """Norms of a layer: one for both halves, one before each, or one before and one after each (Gemma 2)."""
+    qk_norm: Literal["none", "head", "width"] = "none"
+    """Norms of queries and keys: none, of each head with weights that all share, or over all heads."""
+    attention_sinks: Flag = False
+    """Each head has a learned score that takes part in its softmax (gpt-oss)."""
+    window: Window | None = None
+    """Layers that do not attend to the whole sequence."""
     position: Literal["learned", "rotary"] = "learned"
     """Positions are learned, or rotate queries and keys."""
     latent_attention: LatentAttention | None = None
@@ -97,6 +115,20 @@ class Transformer(Frozen):
     def ffn(self) -> int:
         """Width of the feed-forward block, 4 x hidden unless given."""
         return self.feed_forward or 4 * self.hidden
+
+    @property
+    def shares_embedding(self) -> bool:
+        """Whether the output matrix is the embedding."""
+        return self.position == "learned" if self.tied is None else self.tied
+
+    def biased(self, part: Biased) -> bool:
+        """Whether a part has a bias."""
+        return part in self.biases or (self.bias and part in BIASED_OF_GPT)
+
+    @property
+    def norm_width(self) -> int:
+        """Parameters of one norm of the hidden states."""
+        return (2 if self.biased("norms") else 1) * self.hidden
 
     @property
     def qk_head_dim(self) -> int:
@@ -143,6 +175,15 @@ class Transformer(Frozen):
         """Layers whose feed-forward block consists of experts."""
         moe = self.mixture_of_experts
         return (self.layers - self.dense_layers) // moe.every if moe else 0
+
+    def windowed_layers(self, sequence: int) -> int:
+        """Layers in which a token attends to less than a sequence of so many tokens."""
+        window = self.window_of(sequence)
+        return sum(map(window.covers, range(self.layers))) if window else 0
+
+    def window_of(self, sequence: int) -> Window | None:
+        """The window, where a sequence of so many tokens is longer."""
+        return self.window if self.window and sequence > self.window.tokens else None
 
 
 NamedTransformer = Annotated[Transformer, *named(Transformer, "models")]

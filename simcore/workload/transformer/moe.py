@@ -22,7 +22,7 @@ from typing import Literal
 from simcore.program import blocking_collective
 from simcore.workload.transformer.feed_forward import activation, mlp
 from simcore.workload.transformer.layers import Piece, Shapes, computed, tagged
-from simcore.workload.transformer.linear import norm, residual
+from simcore.workload.transformer.linear import norm_after, norm_between, residual
 
 ROUTER_KERNELS = 8
 """Kernels between the scores and the dispatch: to fp32, softmax or sigmoid, selection of the top ones, their weights'
@@ -75,8 +75,9 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
         *_sorted_for_dispatch(shapes, "unpermute"),
     )
     return (
-        *tagged("layernorm", norm(shapes)),
+        *tagged("layernorm", *norm_between(shapes)),
         *tagged("moe", _router(shapes), *tagged("shared_experts", *shared), *routed),
+        *norm_after(shapes),
         residual(shapes),
     )
 

@@ -6,6 +6,7 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
@@ -26,7 +27,6 @@ from simcore.workload.transformer.further_tokens import (
 from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layers, layers_of
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.layers import Shapes
-from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import Runs, stage_runs
 
 WORKSPACE = 32 * 2**20
@@ -47,7 +47,7 @@ class _Alike:
     design: Design = field(compare=False)
 
 
-class _Kind(NamedTuple):
+class PartKind(NamedTuple):
     """Parts are alike where these are."""
 
     runs: Runs
@@ -108,9 +108,10 @@ def shapes_of(design: Design) -> Shapes:
 def _stages(alike: _Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
     design = alike.design.model_copy(update={"workload": workload})
-    kinds = _kinds(workload.model, p)
+    runs = stage_runs(workload.model, p, workload.sequence)
+    kinds = [kind for _, kind in sorted(place_parts(p, runs))]
     unique = list(dict.fromkeys(kinds))
-    builder = _Builder(design, shapes_of(design))
+    builder = PartBuilder(design, shapes_of(design))
     parts = tuple(builder.part(kind) for kind in unique)
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = cache(lambda chunks: _held([parts[part] for part in chunks]))
@@ -119,17 +120,14 @@ def _stages(alike: _Alike) -> _Stages:
     return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
 
 
-def _kinds(model: Transformer, p: Parallelism) -> list[_Kind]:
-    """The part at each place (chunk x stages + stage)."""
+def place_parts(p: Parallelism, runs: Sequence[Runs]) -> list[tuple[int, PartKind]]:
+    """The place (chunk x stages + stage) and the part of each virtual stage, which has these layers."""
     path = SCHEDULES[p.schedule].path(p.pipeline, p.interleave)
     stages = [None, *(path % p.pipeline).tolist(), None]  # before and after each virtual stage
-    kinds = {
-        place: _Kind(runs, before is None, after is None, before == stage, after == stage, stages[-2] == 0)
-        for place, runs, before, stage, after in zip(
-            path.tolist(), stage_runs(model, p), stages, stages[1:], stages[2:], strict=False
-        )
-    }
-    return [kinds[place] for place in range(len(kinds))]
+    return [
+        (place, PartKind(own, before is None, after is None, before == stage, after == stage, stages[-2] == 0))
+        for place, own, before, stage, after in zip(path.tolist(), runs, stages, stages[1:], stages[2:], strict=False)
+    ]
 
 
 def _held(parts: list[ModelPart]) -> Amount:
@@ -138,7 +136,9 @@ def _held(parts: list[ModelPart]) -> Amount:
 
 
 @dataclass(frozen=True)
-class _Builder:
+class PartBuilder:
+    """Makes the parts of a design, whose workload has no batch."""
+
     design: Design
     shapes: Shapes
 
@@ -148,19 +148,20 @@ class _Builder:
         return DataParallel(self.design)
 
     @cached_property
-    def _layers(self) -> Layers:
+    def layers(self) -> Layers:
+        """Its layers."""
         return layers_of(self.shapes)
 
-    def part(self, kind: _Kind) -> ModelPart:
+    def part(self, kind: PartKind) -> ModelPart:
         """The part with the layers of its runs, the embedding if it is the first, the head if the last."""
         runs, first, last = kind.runs, kind.first, kind.last
-        forward, backward = self._units(kind, beside=True)
+        forward, backward = self.units(kind, beside=True)
         experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
         last_one = passes[1]
-        if any(self._layers[layer].paired for layer, _ in runs):  # no microbatch runs beside these two
-            forward_alone, backward_alone = self._units(kind, beside=False)
+        if any(self.layers[layer].paired for layer, _ in runs):  # no microbatch runs beside these two
+            forward_alone, backward_alone = self.units(kind, beside=False)
             first_one = next(filter(None, reversed(self.data.forward(forward_alone))))
             last_one = self._backward(backward_alone)[1]
         return ModelPart(
@@ -171,12 +172,12 @@ class _Builder:
             weights=passes[2],
             last_weights=passes[3],
             parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
-            activations=self._kept(runs) + self._ends(last),
-            working=self._working(runs, first, last),
+            activations=self._kept(runs) + self.ends(last),
+            working=self.working({kind for kind, _ in runs}, self._kept(runs), first, last),
             expert_parameters=experts,
         )
 
-    def _units(self, kind: _Kind, beside: bool) -> tuple[list[Unit], list[Unit]]:
+    def units(self, kind: PartKind, beside: bool) -> tuple[list[Unit], list[Unit]]:
         """The pieces of a part, forward and backward; `beside` another microbatch, or alone."""
         shapes, first, last = self.shapes, kind.first, kind.last
         head = Amount(layers.head_parameters(shapes, shares_embedding=kind.ends_meet))
@@ -184,17 +185,17 @@ class _Builder:
         forward: list[Unit] = []
         backward: list[Unit] = []
         for like, count in kind.runs:
-            layer = self._layers[like].beside() if beside else self._layers[like]
+            layer = self.layers[like].beside() if beside else self.layers[like]
             forward.append(Unit("layer", layer.forward, layer.parameters, count))
             backward.insert(0, Unit("layer", layer.backward, layer.parameters, count))
         if first:
-            forward.insert(0, Unit("embedding", self._layers.embedding.forward, embedding))
-            backward.append(Unit("embedding", self._layers.embedding.backward, embedding))
+            forward.insert(0, Unit("embedding", self.layers.embedding.forward, embedding))
+            backward.append(Unit("embedding", self.layers.embedding.backward, embedding))
         if last:
-            forward.append(Unit("head", self._layers.head.forward, head))
-            backward.insert(0, Unit("head", self._layers.head.backward, head))
+            forward.append(Unit("head", self.layers.head.forward, head))
+            backward.insert(0, Unit("head", self.layers.head.backward, head))
         if last and (count := shapes.model.multi_token_prediction):
-            further = self._layers.further(further_kind(shapes))
+            further = self.layers.further(further_kind(shapes))
             forward.append(Unit("further-token", further.forward, further.parameters, count))
             backward.insert(0, Unit("further-token", further.backward, further.parameters, count))
             if not kind.ends_meet:  # the first stage's embedding, which looks the further tokens up
@@ -217,7 +218,7 @@ class _Builder:
         return (passed, passed, *self.data.reducing_weights(weights))
 
     def _kept(self, runs: Runs) -> float:
-        return sum(count * self._layers.kept(kind) for kind, count in runs)
+        return sum(count * self.layers.kept(kind) for kind, count in runs)
 
     def _edges(self, last: bool) -> float:
         """Bytes kept at the edge of a part: the logits and the final norm's input and output on the last one.
@@ -231,42 +232,44 @@ class _Builder:
         logits *= shapes.width if p.cross_entropy_fusion else activations.FP32
         return logits + 2 * shapes.hidden_bytes / shapes.shared
 
-    def _ends(self, last: bool) -> float:
+    def ends(self, last: bool) -> float:
         """Bytes kept behind the layers of a part: at its edge, and of what predicts further tokens, an edge each."""
         edge, further = self._edges(last), self.shapes.model.multi_token_prediction
         return edge + further * (edge + further_kept(self.shapes)) if last and further else edge
 
-    def _working(self, runs: Runs, first: bool, last: bool) -> float:
+    def working(self, kinds: Iterable[LayerKind], kept: float, first: bool, last: bool) -> float:
         """Bytes in use for a while, at the moment when most are, beyond what all microbatches in flight keep.
+
+        Of a part with these kinds of layers, which keep so much for one microbatch.
 
         The backward pass frees what it has used: the layers come when the head's share is gone, the embedding when
         that of the layers is gone as well.
         """
-        moments = [self._layer_moment(kind) - self._ends(last) for kind, _ in runs]
-        pieces = [self._layers[kind].parameters.total for kind, _ in runs]
+        kinds = set(kinds)
+        moments = [self.layer_moment(kind) - self.ends(last) for kind in kinds]
+        pieces = [self.layers[kind].parameters.total for kind in kinds]
         if last:
-            moments.append(self._head_moment())
+            moments.append(self.head_moment())
         if last and self.shapes.model.multi_token_prediction:
             kind = further_kind(self.shapes)
-            moments.append(self._layer_moment(kind) - self._edges(last))
-            pieces.append(self._layers.further(kind).parameters.total)
+            moments.append(self.layer_moment(kind) - self._edges(last))
+            pieces.append(self.layers.further(kind).parameters.total)
         if first:
-            moments.append(self._table(layers.embedding_parameters(self.shapes)) - self._kept(runs) - self._ends(last))
+            moments.append(self.embedding_moment - kept - self.ends(last))
         return (
             max(moments, default=0.0)
-            + self._placeholders(runs, last)
+            + self.placeholders(kinds, last)
             + self.data.moving(max(pieces, default=0.0))
-            + self._sent()
-            + self._workspaces
+            + self.standing
         )
 
-    def _layer_moment(self, kind: LayerKind) -> float:
+    def layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
-        plain = LayerKind(kind.experts)
-        again = self._layers.kept(plain) - self._layers.kept(kind)
+        plain = kind._replace(recompute="none")
+        again = self.layers.kept(plain) - self.layers.kept(kind)
         return activations.layer_transient(self.shapes, kind) + again
 
-    def _head_moment(self) -> float:
+    def head_moment(self) -> float:
         """Tokens gathered for the output matrix and their gradient, what a loss holds of the logits, its weights'.
 
         The loss has a 16-bit gradient of the logits, and copies of them in fp32 beyond the first.
@@ -278,6 +281,11 @@ class _Builder:
         logits = 0.0 if p.cross_entropy_fusion else share * (shapes.width + further)
         return gathered + logits + self._table(shapes.vocabulary * shapes.model.hidden / p.tensor)
 
+    @property
+    def embedding_moment(self) -> float:
+        """The embedding's gradient, when all that its part keeps is gone [B]."""
+        return self._table(layers.embedding_parameters(self.shapes))
+
     def _table(self, parameters: float) -> float:
         """The 16-bit gradient of an embedding or output matrix, before it is added to the fp32 one."""
         return parameters * self.shapes.width if self._fp32_gradients else 0.0
@@ -286,25 +294,22 @@ class _Builder:
     def _fp32_gradients(self) -> bool:
         return self.shapes.workload.gradient_precision == "fp32" and self.shapes.operand < activations.FP32
 
-    def _placeholders(self, runs: Runs, last: bool) -> float:
+    def placeholders(self, kinds: set[LayerKind], last: bool) -> float:
         """One 16-bit gradient of each shape of weight, which the framework is given while the fp32 one accumulates.
 
         Transformer Engine, which adds weight gradients to Megatron's fp32 ones inside the matrix product, keeps them.
         """
         if not self._fp32_gradients:
             return 0.0
-        kinds = {kind for kind, _ in runs}
         found = set[tuple[float, float]]()
         if last and self.shapes.model.multi_token_prediction:
-            kinds.add(further_kind(self.shapes))
+            kinds = {*kinds, further_kind(self.shapes)}
             found.add((self.shapes.model.hidden / self.shapes.parallelism.tensor, 2 * self.shapes.model.hidden))
         found = found.union(*(activations.weight_shapes(self.shapes, kind) for kind in kinds))
         return sum(rows * columns for rows, columns in found) * self.shapes.width
 
     @property
-    def _workspaces(self) -> int:
-        return WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
-
-    def _sent(self) -> float:
-        """Hidden states received from and sent to the neighbouring stages."""
-        return 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0
+    def standing(self) -> float:
+        """Hidden states received from and sent to the neighbouring stages, and workspaces of matrix products [B]."""
+        sent = 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0
+        return sent + WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)

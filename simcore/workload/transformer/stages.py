@@ -7,9 +7,12 @@ and the loss as one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
+from simcore.design.layer_range import LayerRange, SolvedStages
 from simcore.design.parallelism import Parallelism
 from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
@@ -23,6 +26,15 @@ def part_layers(total: int, virtual_stages: int) -> list[int]:
     """Layers of each virtual stage, spread evenly: the first ones take one more where they do not divide."""
     base, more = divmod(total, virtual_stages)
     return [base + (stage < more) for stage in range(virtual_stages)]
+
+
+def even_layers(total: int, p: Parallelism) -> list[int]:
+    """Even shares of the virtual stages; where the layers are too few for all of them the ends have none."""
+    count = p.pipeline * p.interleave
+    if total >= count:
+        return part_layers(total, count)
+    ends = [int(total > count - 2), 0]
+    return [ends[0], *part_layers(total - ends[0], count - 2), ends[1]]
 
 
 def end_layers(total: int, p: Parallelism) -> list[int]:
@@ -39,7 +51,14 @@ def end_layers(total: int, p: Parallelism) -> list[int]:
 
 
 def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
-    """Layers of each virtual stage, in the order in which a microbatch passes them, `[pipeline x interleave]`."""
+    """Layers of each virtual stage, in the order in which a microbatch passes them, `[pipeline x interleave]`.
+
+    Raises `ValueError` where they are still to be solved (`simcore.layout`).
+    """
+    if isinstance(p.stages, SolvedStages):
+        raise ValueError("the layers of the stages are still to be solved")
+    if p.stages is not None:
+        return list(p.stages)
     given = {}
     if p.first_stage_layers is not None:
         given[0] = end_layers(p.first_stage_layers, p)
@@ -54,26 +73,88 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
     ]
 
 
-def stage_runs(model: Transformer, p: Parallelism) -> list[Runs]:
-    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first."""
+def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
+    """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first.
+
+    Layers that differ (`parallelism.layers`) are as their range says. Windows count where a sequence of so many tokens
+    is longer.
+    """
     out: list[Runs] = []
     layer = 0
+    if p.layers is not None:
+        kinds = layer_kinds(model, p.layers, p.recompute, sequence)
+        for count in stage_layers(model, p):
+            out.append(_grouped(kinds[layer : layer + count]))
+            layer += count
+        return out
+    window = model.window_of(sequence)
     for count in stage_layers(model, p):
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
         dense = min(max(model.dense_layers - layer, 0), count)
         every = model.mixture_of_experts.every if model.mixture_of_experts else 1
-        out.append(_runs(count, dense, (layer + 1 - model.dense_layers) % every, every, recomputed, p.recompute))
+        kept = _Experts(dense, (layer + 1 - model.dense_layers) % every, every)
+        windowed = tuple(map(window.covers, range(layer, layer + count))) if window else ()
+        out.append(_runs(count, kept, windowed, recomputed, p.recompute))
         layer += count
     return out
 
 
-@lru_cache(maxsize=4096)
-def _runs(count: int, dense: int, phase: int, every: int, recomputed: int, how: str) -> Runs:
-    """Of `count` layers the first `recomputed` are recomputed; after the first `dense`, each `every`-th has experts.
+def has_experts(model: Transformer, layer: int) -> bool:
+    """Whether a layer, counted from 0, has experts."""
+    moe = model.mixture_of_experts
+    after = layer + 1 - model.dense_layers
+    return moe is not None and after > 0 and after % moe.every == 0
 
-    Layer i is one of these where i + `phase` is a multiple of `every`.
-    """
-    kinds = [
-        LayerKind(i >= dense and (i + phase) % every == 0, how if i < recomputed else "none") for i in range(count)
+
+@lru_cache(maxsize=512)
+def layer_kinds(
+    model: Transformer, ranges: tuple[LayerRange, ...], recompute: str, sequence: int
+) -> tuple[LayerKind, ...]:
+    """The kind of each layer, where ranges of layers differ; what they leave out is as `recompute` says."""
+    found: dict[int, LayerKind] = {}
+    window = model.window_of(sequence)
+    for its in ranges:
+        how = its.recompute or recompute
+        modules = frozenset(its.recompute_modules) if its.recompute_modules and how == "selective" else None
+        for first, last in its.spans:
+            found |= {
+                i: LayerKind(has_experts(model, i), how, modules, window is not None and window.covers(i))
+                for i in range(first, last + 1)
+            }
+    return tuple(found[layer] for layer in range(model.layers))
+
+
+def open_kinds(model: Transformer, p: Parallelism, sequence: int) -> tuple[list[LayerKind], list[LayerKind]]:
+    """The kind of each layer if it does not recompute where that is to be solved, and if it does."""
+    given = layer_kinds(model, p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),), p.recompute, sequence)
+    modules = frozenset(p.recompute_modules) if p.recompute_modules else None
+    again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
+    plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
+    return plain, [
+        again._replace(experts=k.experts, windowed=k.windowed) if k.recompute == "solve" else k for k in given
     ]
+
+
+def _grouped(kinds: Iterable[LayerKind]) -> Runs:
     return tuple((kind, len(list(run))) for kind, run in groupby(kinds))
+
+
+class _Experts(NamedTuple):
+    """Which layers of a stage have experts: after the first `dense`, layer i where i + `phase` is one of `every`."""
+
+    dense: int
+    phase: int
+    every: int
+
+    def at(self, i: int) -> bool:
+        return i >= self.dense and (i + self.phase) % self.every == 0
+
+
+@lru_cache(maxsize=4096)
+def _runs(count: int, experts: _Experts, windowed: tuple[bool, ...], recomputed: int, how: str) -> Runs:
+    """Of `count` layers the first `recomputed` are recomputed; some have `experts`, some are `windowed`."""
+    kinds = [
+        LayerKind(experts.at(i), how if i < recomputed else "none", windowed=bool(windowed and windowed[i]))
+        for i in range(count)
+    ]
+    return _grouped(kinds)

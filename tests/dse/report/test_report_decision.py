@@ -49,6 +49,15 @@ def test_the_second_sentence_gives_every_objective_and_the_intervals_of_time_and
     assert "iteration time 1.1 s and total cost" in decided(three()).sentences[1]
 
 
+def test_the_second_sentence_says_that_weights_are_old_where_they_are() -> None:
+    stale = decided(three(staleness={"updates": 3, "batch": 8, "versions": 4})).sentences
+    assert stale[1] == (
+        "Its gradients are of weights up to 3 updates old: iterations are compared here, not trainings, and how many "
+        "more tokens it needs is not modelled ('constraints: [staleness <= 0]' leaves such designs out)."
+    )
+    assert not any("old" in sentence for sentence in decided(three()).sentences)
+
+
 def test_an_interval_of_the_throughput_is_that_of_the_time_turned_round() -> None:
     names = ("throughput", "cost.total")
     made = studies.simulated(0, 2.0, 2e7, names)

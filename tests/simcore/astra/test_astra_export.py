@@ -9,9 +9,9 @@ import pytest
 from exported import FULL, MODEL, NODE
 
 from simcore import astra, simulate
-from simcore.astra.files.export import differences, export
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
+from simcore.traces.export import differences, export
 
 POD = {"topology": "switch", "size": 2, "bandwidth": "25 GB/s", "latency": "1.7 us", "tier": "pod"}
 RING = {"topology": "ring", "size": 4, "bandwidth": "100 GB/s", "latency": "500 ns", "tier": "node", "library": {}}

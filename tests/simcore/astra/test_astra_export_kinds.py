@@ -9,8 +9,8 @@ import pytest
 from exported import FULL, MODEL, NODE
 
 from simcore import astra, simulate
-from simcore.astra.files.export import export
 from simcore.check.load import design_from
+from simcore.traces.export import export
 
 SERVED = {"model": MODEL, "global_batch": 8, "prompt_length": 64, "output_length": 6}
 TABLE = {"layers": [{"m": 1, "n": 4096, "k": 1024, "repeat": 3}], "global_batch": 64}

@@ -33,6 +33,7 @@ CASES = [
     if SCHEDULES[name].chunks in (None, v)
     if v == 1 or (SCHEDULES[name].interleaves and p > 1)
     if m % SCHEDULES[name].round(p, v) == 0 and m >= SCHEDULES[name].least(p)
+    if SCHEDULES[name].flushes or m >= p  # else the batches before fill it
 ]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from simcore.workload.trace.files import find_trace
 
 Document = dict[str, Any]
 
@@ -17,6 +20,8 @@ _RECOMMENDER = {
     "rows": 1000,
     "embedding": 16,
 }
+
+_TRACE = find_trace("transformer.et", Path(__file__).parents[3] / "spaces" / "traces")
 
 EXAMPLES: dict[str, list[Document]] = {
     "transformer": [
@@ -33,6 +38,9 @@ EXAMPLES: dict[str, list[Document]] = {
     ],
     "recommender": [
         {"workload": {"model": _RECOMMENDER, "global_batch": 64}},
+    ],
+    "trace": [
+        {"workload": {"trace": _TRACE, "ranks": [4, 2]}},
     ],
     "inference": [
         {

@@ -9,7 +9,6 @@ import pytest
 from designs import dimension, model, training
 from test_experts import MOE, flops, issued, one
 
-from simcore.astra.files.export import export
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.collective.routed import Routing
@@ -20,6 +19,7 @@ from simcore.memory.plan import memory_of
 from simcore.program import Compute, Start, Waits
 from simcore.simulate import simulate
 from simcore.system.placement import place
+from simcore.traces.export import export
 from simcore.workload.transformer.activations import RECOMPUTED, layer_kept
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.layer import LayerKind, layer_passes
@@ -300,7 +300,7 @@ def test_the_last_stage_has_the_further_layers_and_a_copy_of_the_embedding() -> 
 def test_every_second_layer_has_experts() -> None:
     design = one({"pipeline": 2}, npus=2, model=experts(every=2, dense_layers=1), global_batch=4)
     shape = design.workload.model  # type: ignore[attr-defined]
-    runs = stage_runs(shape, design.parallelism)
+    runs = stage_runs(shape, design.parallelism, design.workload.sequence)
     layers = [kind.experts for run in runs for kind, count in run for _ in range(count)]
     assert layers == [False, False, True, False, True, False, True, False]
     assert shape.expert_layers == sum(layers)

@@ -24,6 +24,10 @@ Place = tuple[int, int, int]
 """A link: dimension, first NPU of its row, number."""
 
 
+Steps = dict[int, dict[tuple[int, int], float]]
+"""Of each step the bytes between two NPUs."""
+
+
 @dataclass(frozen=True)
 class EveryLink:
     """As `SharedLinks`: every link of every row, whether or not it matters."""
@@ -57,20 +61,48 @@ class Enumeration:
 
     def _stream(self, served: Served) -> Stream:
         sent: dict[Place, float] = defaultdict(float)
-        by_npu: dict[tuple[int, Place], float] = defaultdict(float)
-        for npu, way, size in self._messages(served):
+        by_npu: dict[tuple[int, Place], Steps] = defaultdict(lambda: defaultdict(dict))
+        for npu, way, size, step in self._messages(served):
             for place, share in self._crossed(served.dimension, *way):
                 sent[place] += size * share
-                by_npu[npu, place] += size * share
-        rate = max(by_npu.values()) / self._seconds(served) / self.ranks.get(served.group, 1.0)
+                its = by_npu[npu, place][step]
+                its[way] = its.get(way, 0.0) + size * share
+        rate = max(map(_by_each, by_npu.values())) / self._seconds(served) / self.ranks.get(served.group, 1.0)
         loads = [(self._number(place), size / self._seconds(served) / rate) for place, size in sent.items()]
-        return Stream(rate, tuple(loads))
+        return Stream(rate, tuple(loads), self._fastest(served))
 
-    def _messages(self, served: Served) -> list[tuple[int, tuple[int, int], float]]:
-        """(Sender, NPUs between which a message goes on the dimension, its size) of all NPUs of the class."""
+    def _fastest(self, served: Served) -> float:
+        """What all stages put on the busiest link at once, over what its own stage puts on its busiest one."""
+        inside = [w for w in self.classes.placement.get("pipeline", ()) if w.dimension == served.dimension]
+        if served.target >= 0 or not inside or not served.group.startswith(("tensor", "data", "context")):
+            return 1.0
+        if inside[0].part.stride >= self.groups.slice_of(served.group, served.dimension).part.stride:
+            return 1.0
+        every: dict[Place, float] = defaultdict(float)
+        own: dict[Place, float] = defaultdict(float)
+        near = self._near(served)
+        for its in range(len(self.classes.stages)):
+            for _, way, size, _ in self._messages(served._replace(npus=its)):
+                for place, share in self._crossed(served.dimension, *way):
+                    load = size * share / self.ways[served.dimension].links[place[2]].rate
+                    every[place] += load
+                    own[place] += load if its in near else 0.0
+        times = max(every.values()) / max(own.values())
+        return min(float(inside[0].part.members), max(1.0, times))
+
+    def _near(self, served: Served) -> set[int]:
+        """The classes that are in a group with the class of the sender."""
+        where, found = self.groups.slice_of(served.group, served.dimension), set()
+        for npu in range(self.design.cluster.npus):
+            of_peers = {int(self.classes.numbers[peer]) for peer in self.groups.peers(npu, where)}
+            found |= of_peers if served.npus in of_peers else set()
+        return found
+
+    def _messages(self, served: Served) -> list[tuple[int, tuple[int, int], float, int]]:
+        """(Sender, NPUs between which a message goes on the dimension, its size, step) of all NPUs of the class."""
         if served.target >= 0:
             return [
-                (npu, self._hop(npu, served), BYTES)
+                (npu, self._hop(npu, served), BYTES, 0)
                 for npu in range(self.design.cluster.npus)
                 if self.classes.numbers[npu] == served.npus
             ]
@@ -78,6 +110,9 @@ class Enumeration:
         dimension = self.design.cluster.dimensions[served.dimension]
         shape = block_of(dimension).shape(where.part)
         plan = plan_for(self.chunker.algorithm(served.dimension), served.kind, where.part.members, shape)
+        steps: list[int] = []
+        for message in plan.messages:
+            steps.append(1 + max((steps[earlier] for earlier in message.after), default=-1))
         found = []
         for npu in range(self.design.cluster.npus):
             if isinstance(self.groups, GivenGroups) and self.groups.group_of(npu) != served.group:
@@ -85,10 +120,11 @@ class Enumeration:
             peers = self.groups.peers(npu, where)
             if peers[0] != npu:
                 continue
-            for message in plan.messages:
+            for message, step in zip(plan.messages, steps, strict=True):
                 nodes = [peers[member] for member in (message.source, *message.way, message.target)]
                 if self.classes.numbers[nodes[0]] == served.npus:
-                    found += [(nodes[0], (a, b), plan.share(message) * BYTES) for a, b in itertools.pairwise(nodes)]
+                    size = plan.share(message) * BYTES
+                    found += [(nodes[0], way, size, step) for way in itertools.pairwise(nodes)]
         return found
 
     def _hop(self, npu: int, served: Served) -> tuple[int, int]:
@@ -127,3 +163,10 @@ class Enumeration:
             capacity = float("inf") if queued and not worn else link.rate * self.chunker.rate(its)
             self.links.append(Link(capacity, f"{place}"))
         return self.number[place]
+
+
+def _by_each(steps: Steps) -> float:
+    """Bytes of a sender on a link by each of its receivers that are sent to at a time, by bytes over all steps."""
+    sizes = {step: sum(its.values()) for step, its in steps.items()}
+    whole = sum(sizes.values())
+    return whole * whole / sum(sizes[step] * len(its) for step, its in steps.items())

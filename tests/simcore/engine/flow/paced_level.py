@@ -36,11 +36,12 @@ def max_min_paces(shared: SharedLinks, served: set[Served]) -> dict[Served, floa
             for link, count in streams[one].links:
                 counts[link] = counts.get(link, 0.0) + count
         level = {link: room[link] / count for link, count in counts.items() if count}
-        lowest = min([*level.values(), *(streams[one].rate for one in left)])
+        caps = {one: streams[one].rate * streams[one].fastest for one in left}
+        lowest = min([*level.values(), *caps.values()])
         done = [
             one
             for one in left
-            if streams[one].rate <= lowest * (1 + 1e-12)
+            if caps[one] <= lowest * (1 + 1e-12)
             or any(level[link] <= lowest * (1 + 1e-12) for link, count in streams[one].links if count)
         ]
         for one in done:

@@ -9,9 +9,10 @@ import pytest
 from scipy.optimize import linprog
 
 from simcore.engine.flow.rates import FOUND, FOUND_AT, begin_stream, end_stream, fill, find_connected, pack_flows
+from simcore.engine.flow.shared import Stream
 from simcore.engine.flow.tables import Floats
 
-Streams = list[tuple[float, tuple[tuple[int, float], ...]]]
+Streams = list[Stream]
 
 
 def draw(seed: int) -> tuple[Streams, list[float]]:
@@ -21,7 +22,7 @@ def draw(seed: int) -> tuple[Streams, list[float]]:
     for _ in range(numbers.randint(1, 7)):
         on = numbers.sample(range(links), numbers.randint(0, links))
         loads = tuple((link, numbers.choice([0.25, 1.0, 3.0])) for link in on)
-        streams.append((numbers.choice([1.0, 2.0, 5.5]), loads))
+        streams.append(Stream(numbers.choice([1.0, 2.0, 5.5]), loads, numbers.choice([1.0, 1.0, 3.0])))
     return streams, [numbers.choice([0.5, 1.0, 4.0, 9.0]) for _ in range(links)]
 
 
@@ -46,13 +47,14 @@ def lexicographic(streams: Streams, capacities: list[float]) -> Floats:
     """Max-min rates by linear programs: the largest least rate, then that of those which can have more, and so on."""
     n = len(streams)
     usage = np.zeros((len(capacities), n))
-    for s, (_, loads) in enumerate(streams):
-        for link, count in loads:
+    for s, stream in enumerate(streams):
+        for link, count in stream.links:
             usage[link, s] = count
+    caps = [stream.rate * stream.fastest for stream in streams]
     fixed: dict[int, float] = {}
     while len(fixed) < n:
         free = [s for s in range(n) if s not in fixed]
-        bounds = [(fixed[s], fixed[s]) if s in fixed else (0.0, streams[s][0]) for s in range(n)]
+        bounds = [(fixed[s], fixed[s]) if s in fixed else (0.0, caps[s]) for s in range(n)]
         above = np.zeros((len(free), n + 1))
         for row, s in enumerate(free):
             above[row, s], above[row, n] = -1.0, 1.0
@@ -60,11 +62,11 @@ def lexicographic(streams: Streams, capacities: list[float]) -> Floats:
         rest = [*capacities, *([0.0] * len(free))]
         best = linprog([0.0] * n + [-1.0], A_ub=limits, b_ub=rest, bounds=[*bounds, (0.0, None)]).x[n]
         for s in free:  # stuck at the level: cannot have more while the others keep it
-            least = [(fixed[o], fixed[o]) if o in fixed else (best * (1 - 1e-9), streams[o][0]) for o in range(n)]
+            least = [(fixed[o], fixed[o]) if o in fixed else (best * (1 - 1e-9), caps[o]) for o in range(n)]
             most = -linprog([-float(o == s) for o in range(n)], A_ub=usage, b_ub=capacities, bounds=least).fun
             if most <= best * (1 + 1e-6):
                 fixed[s] = best
-    return np.array([fixed[s] / streams[s][0] for s in range(n)])
+    return np.array([fixed[s] / streams[s].rate for s in range(n)])
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -77,20 +79,21 @@ def test_filling_gives_the_largest_least_rate_and_then_the_next(seed: int) -> No
 def test_every_stream_is_at_its_cap_or_has_a_bottleneck(seed: int) -> None:
     streams, capacities = draw(1000 + seed)
     paces = solve(streams, capacities)
-    rates = [pace * cap for pace, (cap, _) in zip(paces, streams, strict=True)]
+    rates = [pace * stream.rate for pace, stream in zip(paces, streams, strict=True)]
     used = np.zeros(len(capacities))
-    for rate, (_, loads) in zip(rates, streams, strict=True):
-        for link, count in loads:
+    for rate, stream in zip(rates, streams, strict=True):
+        for link, count in stream.links:
             used[link] += rate * count
     assert (used <= np.array(capacities) * (1 + 1e-9)).all()
-    for pace, rate, (_, loads) in zip(paces, rates, streams, strict=True):
+    for pace, rate, (_, loads, fastest) in zip(paces, rates, streams, strict=True):
         full = [link for link, _ in loads if used[link] >= capacities[link] * (1 - 1e-8)]
-        others = [[r for r, (_, its) in zip(rates, streams, strict=True) if link in dict(its)] for link in full]
-        assert pace == 1.0 or any(rate >= max(beside) * (1 - 1e-8) for beside in others)
+        others = [[r for r, its in zip(rates, streams, strict=True) if link in dict(its.links)] for link in full]
+        assert pace == fastest or any(rate >= max(beside) * (1 - 1e-8) for beside in others)
 
 
 def test_streams_that_no_link_connects_are_apart() -> None:
-    streams: Streams = [(1.0, ((0, 1.0),)), (1.0, ((1, 1.0),)), (1.0, ((0, 1.0), (2, 1.0))), (1.0, ())]
+    loads: list[tuple[tuple[int, float], ...]] = [((0, 1.0),), ((1, 1.0),), ((0, 1.0), (2, 1.0)), ()]
+    streams = [Stream(1.0, its) for its in loads]
     flows, numbers = pack_flows(streams, [1.0, 1.0, 1.0])
     for s in range(4):
         begin_stream(flows, numbers, s, 0, 0)

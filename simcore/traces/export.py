@@ -28,6 +28,7 @@ from simcore.astra.files.chakra import (
     int_attribute,
     write_trace,
 )
+from simcore.astra.files.nanoseconds import Clock, nanosecond_node
 from simcore.collective import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
@@ -71,24 +72,41 @@ def export(design: Design, folder: Path) -> tuple[Path, ...]:
 
     Raises `InputError` where ASTRA-sim has no such topology or algorithm, or the traces would be too large.
     """
-    problems = list(_problems(design))
-    if problems:
-        raise InputError(problems, "Chakra export")
+    made = export_files(design)
     folder.mkdir(parents=True, exist_ok=True)
-    traces = _Traces(design)
-    written = [
-        _write(folder / "network.yml", _network_document(design)),
-        _write(folder / "system.json", _system_document(design)),
-    ]
-    nodes = {rank: traces.nodes_of(rank) for rank in traces.ranks}
-    if traces.groups:
-        groups = {str(number): list(members) for members, number in traces.groups.items()}
+    written = [_write(folder / name, document) for name, document in made.documents.items()]
+    if made.groups:
+        groups = {str(number): list(members) for number, members in made.groups.items()}
         written.append(_write(folder / "comm_groups.json", groups))
-    for rank, listed in nodes.items():
-        path = folder / ("workload.et" if len(nodes) == 1 else f"workload.{rank}.et")
+    for rank, listed in made.traces.items():
+        path = folder / ("workload.et" if len(made.traces) == 1 else f"workload.{rank}.et")
         write_trace(path, listed)
         written.append(path)
     return tuple(written)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A design as ASTRA-sim's files.
+
+    Network and system by file name; traces by rank (one for all where all ranks do the same); the members of each
+    communicator group.
+    """
+
+    documents: Mapping[str, Mapping[str, Any]]
+    traces: Mapping[int, list[TraceNode]]
+    groups: Mapping[int, tuple[int, ...]]
+
+
+def export_files(design: Design) -> Exported:
+    """The files of a design; errors as `export`."""
+    problems = list(_problems(design))
+    if problems:
+        raise InputError(problems, "Chakra export")
+    traces = _Traces(design)
+    nodes = {rank: traces.nodes_of(rank) for rank in traces.ranks}
+    documents = {"network.yml": _network_document(design), "system.json": _system_document(design)}
+    return Exported(documents, nodes, {number: members for members, number in traces.groups.items()})
 
 
 def differences(design: Design) -> tuple[str, ...]:
@@ -145,6 +163,8 @@ def _unknown(program: Program) -> Iterator[Problem]:
     """Collectives that ASTRA-sim has not, such as exchanges between neighbours; blocks of weight gradients."""
     if ORDERS[program.schedule].splits:
         yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{program.schedule}'")
+    if not ORDERS[program.schedule].flushes:
+        yield Problem(("parallelism", "schedule"), "one that flushes after the iteration", f"'{program.schedule}'")
     segments = [segment for part in program.parts for way in part.passes for segment in way]
     starts = {(op.kind, op.group) for s in segments for op in s.operators if isinstance(op, Start)}
     for kind, group in sorted(starts):
@@ -252,6 +272,7 @@ class _Writer:
         self.traces, self.rank = traces, rank
         self.nodes: list[TraceNode] = []
         self._after: tuple[int, ...] = ()
+        self._clock = Clock()
         self._flying: dict[Waits, list[int]] = {}
 
     def _add(self, node: TraceNode) -> int:
@@ -261,12 +282,7 @@ class _Writer:
     def add_compute(self, operator: Compute) -> None:
         """A compute node of the operator's nanoseconds."""
         nanoseconds = max(1, round(self.traces.times.seconds(operator) * 1e9))
-        attributes = (
-            bool_attribute("is_cpu_op", False),
-            int_attribute("num_ops", nanoseconds),
-            int_attribute("tensor_size", 1),
-        )
-        node = TraceNode(len(self.nodes), operator.name, NodeType.COMP, data_deps=self._after, attributes=attributes)
+        node = nanosecond_node(len(self.nodes), operator.name, nanoseconds, self._after, self._clock)
         self._after = (self._add(node),)
 
     def add_collective(self, operator: Start) -> None:

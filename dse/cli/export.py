@@ -1,0 +1,117 @@
+"""Write a design as the arguments or the configuration of a program that trains, and say what it cannot be told.
+
+Without a pick it is the design that the run recommends. The file goes to stdout, or where --out says; what the program
+cannot be told goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dse.cli.arguments import file_problems
+
+if TYPE_CHECKING:
+    from dse.export import Exported
+    from simcore.design.design import Design
+
+TARGETS = ("megatron", "torchtitan", "deepspeed")
+EXAMPLES = """examples:
+  dse export runs/transformer1t --for megatron                    # the design to build
+  dse export runs/llama70b knee --for torchtitan --out launch.sh
+  dse export design.yaml --for deepspeed --out ds_config.json
+
+megatron and torchtitan give a shell script, to be run once on each node; deepspeed gives its JSON configuration.
+--json prints {target, file, text, unsaid, notes}; unsaid lists {path, design, runs}.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse export`."""
+    command.add_argument(
+        "subject", metavar="RUN", type=Path, help="folder of an earlier dse optimize, or a design document"
+    )
+    command.add_argument(
+        "pick", metavar="TRIAL", nargs="?", help="a trial's number, knee, robust or best:METRIC [the design to build]"
+    )
+    command.add_argument("--for", dest="target", required=True, choices=TARGETS, help="the program that trains")
+    command.add_argument("--workload", metavar="NAME", help="of a run for several workloads, the one to export")
+    command.add_argument("--out", type=Path, metavar="FILE", help="where the file goes [stdout]")
+    command.add_argument("--json", action="store_true", help="print file, what is left out and notes as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse export`."""
+    from dse.export import export
+    from simcore.document.problem import InputError
+
+    if problems := file_problems("--out", options.out):
+        raise InputError(problems, "command line")
+    exported = export(_design(options), options.target)
+    if options.out is not None:
+        _write(options.out, exported)
+    if options.json:
+        print(json.dumps(_document(exported), ensure_ascii=False))
+    elif options.out is None:
+        print(exported.text, end="")
+    _say(exported)
+    return 0
+
+
+def _design(options: argparse.Namespace) -> Design:
+    """The design of a document, or of a trial of a run."""
+    from simcore.check.load import design_from, load_design
+    from simcore.document.problem import InputError, Problem
+
+    if options.subject.suffix in (".yaml", ".yml", ".json") and not options.subject.is_dir():
+        if options.pick is not None:
+            raise InputError([Problem(("TRIAL",), "none beside a design document", options.pick)], "command line")
+        return load_design(options.subject)
+    from dse.report.pick import pick
+    from dse.run.document import open_study
+    from dse.run.record import record_in
+
+    trial = pick(record_in(open_study(options.subject), bounded=False), text=options.pick)
+    designs = {name: part.design for name, part in trial.parts if part.design is not None}
+    name = options.workload or next(iter(designs), "")
+    if (options.workload is None and len(designs) > 1) or name not in designs:
+        found = f"'{options.workload}'" if options.workload else "none"
+        expected = (
+            f"one of {', '.join(designs)}" if any(designs) else f"no workload's name: trial {trial.number} has one"
+        )
+        if not designs:
+            expected, found = "a trial with a design", f"trial {trial.number}, which has none"
+        raise InputError([Problem(("--workload",), expected, found)], "command line")
+    return design_from(dict(designs[name] or {}))
+
+
+def _write(path: Path, exported: Exported) -> None:
+    from dse.study.files import write_whole
+
+    write_whole(path, exported.text.encode())
+    if exported.text.startswith("#!"):
+        path.chmod(path.stat().st_mode | 0o111)
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def _say(exported: Exported) -> None:
+    """What the program cannot be told, and what its user has to know, on stderr."""
+    if exported.unsaid:
+        print(f"not expressed for {exported.target}:", file=sys.stderr)
+        for entry in exported.unsaid:
+            print(f"  {entry}", file=sys.stderr)
+    for note in exported.notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _document(exported: Exported) -> dict[str, object]:
+    return {
+        "target": exported.target,
+        "file": exported.file,
+        "text": exported.text,
+        "unsaid": [entry._asdict() for entry in exported.unsaid],
+        "notes": list(exported.notes),
+    }

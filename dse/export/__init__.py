@@ -1,0 +1,39 @@
+"""Decisions out: a design as the arguments or the configuration of a program that trains. One file a program."""
+
+from __future__ import annotations
+
+from dse.export.base import Exported, Target, Unsaid
+from dse.export.compare import unsaid
+from dse.export.deepspeed import DeepSpeed
+from dse.export.megatron import Megatron
+from dse.export.torchtitan import TorchTitan
+from simcore.design.design import Design
+from simcore.design.workload import USUAL, workload_tag
+from simcore.document.problem import InputError, Problem
+
+TARGETS: dict[str, Target] = {target.name: target for target in (Megatron(), TorchTitan(), DeepSpeed())}
+"""Programs by the name that `--for` has."""
+
+__all__ = ["TARGETS", "Exported", "Target", "Unsaid", "export"]
+
+
+def export(design: Design, target: str) -> Exported:
+    """A checked design as a file that runs it, with what that program cannot be told.
+
+    Raises `InputError` where the design is not one transformer in training, or the program has no such model.
+    """
+    program = TARGETS[target]
+    if design.jobs is not None:
+        raise InputError([Problem(("jobs",), "one job", f"{len(design.jobs)} jobs", "export a design of each")])
+    if (tag := workload_tag(design.workload)) != USUAL:
+        raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
+    text = program.write(design)
+    left = unsaid(design, program, program.read(text))
+    return Exported(program.name, program.file, text, left, tuple(_notes(design, program)))
+
+
+def _notes(design: Design, program: Target) -> list[str]:
+    named = design.software.name
+    foreign = named not in program.software
+    first = f"the prediction is of software '{named}', not of {' or '.join(program.software)}: kernels differ"
+    return [*([first] if foreign else []), *program.notes(design)]

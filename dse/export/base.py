@@ -1,0 +1,76 @@
+"""A program that trains, as the place a decision goes to: what it is told, and what it cannot be told."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from simcore.design.design import Design
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a written file says of a design, as sections of a design document."""
+
+    parallelism: dict[str, Any]
+    workload: dict[str, Any]
+    """`model` too, where the file says its shape."""
+    placement: tuple[str, ...] = ("tensor", "context", "data", "pipeline")
+    """Order in which groups take the ranks, innermost first."""
+
+
+class Unsaid(NamedTuple):
+    """A key of the design that the file does not give."""
+
+    path: str
+    design: str
+    """What the design has."""
+    runs: str
+    """What runs instead."""
+
+    def __str__(self) -> str:
+        return f"{self.path}: the design has {self.design}, what is written runs {self.runs}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A design for a program that trains."""
+
+    target: str
+    file: str
+    """The usual name of the file."""
+    text: str
+    unsaid: tuple[Unsaid, ...]
+    """What the program cannot be told, or does otherwise."""
+    notes: tuple[str, ...] = field(default=())
+    """What its user has to know or to add."""
+
+
+class Target(ABC):
+    """A program that trains, which files of `dse export` start."""
+
+    name: str
+    """As `--for` has it."""
+    file: str
+    """The usual name of the file."""
+    software: tuple[str, ...]
+    """Stacks of the catalogue that predict it."""
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """Paths of the design that are not said in its file at all, each with where they are."""
+
+    @abstractmethod
+    def write(self, design: Design) -> str:
+        """The file that runs a checked design of a transformer in training.
+
+        Raises `InputError` where nothing that the program can run would be this design.
+        """
+
+    @abstractmethod
+    def read(self, text: str) -> Said:
+        """What a file that `write` wrote says."""
+
+    def notes(self, design: Design) -> Iterator[str]:
+        """What the user of the file has to know or to add."""
+        yield from ()

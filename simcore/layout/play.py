@@ -1,0 +1,98 @@
+"""What an iteration takes by the times of its stages alone: the blocks of a schedule one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compiled import compiled
+from simcore.layout.costs import AGAIN, BACKWARD, EXPERTS, GRADIENTS, OPEN, PLACE, SEND, TAIL, Floats, Ints
+from simcore.layout.costs import WEIGHTS as WEIGHT_GRADIENTS
+from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+
+
+@compiled
+def time_layout(
+    layers: Floats,
+    stages: Floats,
+    order: Ints,
+    sequence: NDArray[np.int32],
+    counts: tuple[int, int],
+    ends: Ints,
+    again: Floats,
+) -> float:
+    """An iteration by the times of its stages [s].
+
+    `layers` and `stages` as `simcore.layout.costs` has them; `counts` are the microbatches that are played, and all:
+    the others take as long as the slowest stage. `again`: the dense layers and layers of experts that recompute.
+    Gradients leave layer by layer, in the order of the last backward pass.
+    """
+    played, microbatches = counts
+    path = stages[:, PLACE].astype(np.int64)
+    virtual, count = len(path), len(order)
+    times = np.empty((virtual, 4))
+    busy, tails, computed, arrived = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    splits = stages[virtual - 1, WEIGHT_GRADIENTS] > 0.0
+    reducing = WEIGHT_GRADIENTS if splits else BACKWARD
+    for k in range(virtual - 1, -1, -1):
+        s, left = path[k] % count, again[k].copy()
+        first = ends[k - 1] if k > 0 else 0
+        for column in range(3):
+            times[k, column] = stages[k, column]
+        times[k, 3] = stages[k, SEND]
+        tails[s] += stages[k, TAIL]
+        if k > 0:  # the head comes before the layers of its stage, the embedding after those of its own
+            computed[s] += stages[k, reducing]
+            arrived[s] = max(arrived[s], computed[s]) + stages[k, GRADIENTS]
+        for layer in range(ends[k] - 1, first - 1, -1):
+            for column in range(3):
+                times[k, column] += layers[layer, column]
+            kind = int(layers[layer, EXPERTS])
+            if layers[layer, OPEN] > 0.0 and left[kind] > 0.0:
+                times[k, 1] += layers[layer, AGAIN]
+                left[kind] -= 1.0
+            tails[s] += layers[layer, TAIL]
+            computed[s] += layers[layer, reducing]
+            arrived[s] = max(arrived[s], computed[s]) + layers[layer, GRADIENTS]
+        if k == 0:
+            computed[s] += stages[k, reducing]
+            arrived[s] = max(arrived[s], computed[s]) + stages[k, GRADIENTS]
+        back = stages[k - 1, SEND] if k > 0 else 0.0
+        busy[s] += times[k, 0] + times[k, 1] + times[k, 2] + times[k, 3] + back
+    whole: float = play(order, sequence, path, times, tails + arrived - computed, played)
+    return whole + (microbatches - played) * float(busy.max())
+
+
+@compiled
+def play(
+    order: Ints, sequence: NDArray[np.int32], path: Ints, times: Floats, tails: Floats, microbatches: int
+) -> float:
+    """The end of the last stage [s].
+
+    `order` and `sequence` as `PipelineSchedule` has them; `times[virtual stage]` are forward, backward, weight
+    gradients, and sending on; `tails[stage]` what follows its last block.
+    """
+    stages, virtual = len(order), len(path)
+    along = np.empty(virtual, np.int64)
+    for k in range(virtual):
+        along[path[k]] = k
+    ahead, back = np.zeros((microbatches, virtual + 1)), np.zeros((microbatches, virtual + 1))
+    clock, position = np.zeros(stages), np.zeros(stages, np.int64)
+    for s in sequence:
+        code = order[s, position[s]]
+        position[s] += 1
+        chunk, microbatch = (code >> 1) & (WEIGHTS - 1), code >> (CHUNK_SHIFT + 1)
+        k = along[chunk * stages + s]
+        if (code >> 1) & WEIGHTS > 0:
+            clock[s] += times[k, 2]
+        elif code & 1 == 0:
+            clock[s] = max(clock[s], ahead[microbatch, k]) + times[k, 0] + times[k, 3]
+            ahead[microbatch, k + 1] = clock[s]
+        else:
+            sent = times[k - 1, 3] if k > 0 else 0.0
+            clock[s] = max(clock[s], back[microbatch, k + 1]) + times[k, 1] + sent
+            back[microbatch, k] = clock[s]
+    end = 0.0
+    for s in range(stages):
+        end = max(end, clock[s] + tails[s])
+    return end

@@ -1,0 +1,1 @@
+"""PyTorch's execution traces with Kineto's timelines, merged and written as Chakra traces."""

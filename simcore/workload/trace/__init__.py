@@ -1,0 +1,1 @@
+"""A trace: what every NPU was recorded, or generated, to do."""

@@ -1,0 +1,1 @@
+"""Models as their own Hugging Face configurations (`config.json`) describe them."""

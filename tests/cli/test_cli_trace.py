@@ -1,0 +1,179 @@
+"""`dse trace`: its doors, from the command line. What it makes is tested in tests/simcore/traces."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dse.cli import main
+
+RECORDED = Path(__file__).parents[1] / "simcore" / "traces" / "data"
+TEXT = Path(__file__).parents[1] / "simcore" / "astra" / "data" / "text_workloads" / "gpt3.txt"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the recorded run as the current folder."""
+    for path in RECORDED.glob("*.gz"):
+        shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    try:
+        return main(["trace", *arguments])
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def convert(*more: str) -> int:
+    return run("convert", "host.{rank}.json.gz", "--timeline", "kineto.{rank}.json.gz", "--out", "out/run", *more)
+
+
+def change(name: str, edit: Any) -> None:
+    document = json.loads(gzip.decompress(Path(name).read_bytes()))
+    edit(document)
+    Path(name).write_bytes(gzip.compress(json.dumps(document).encode()))
+
+
+def test_a_recording_is_converted_shown_and_shared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert() == 0
+    assert "wrote 2 ranks" in capsys.readouterr().err
+    assert run("show", "out/run", "--json", "--graphml", "g.graphml", "--perfetto", "p.json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["collectives"]["reduce_scatter"] == {"count": 2, "bytes": 32768}
+    assert summary["anomalies"] == []
+    assert (folder / "g.graphml").stat().st_size > 0
+    assert json.loads((folder / "p.json").read_text())["traceEvents"]
+    assert run("generate", "out/run", "--out", "shared") == 0
+    assert b"aten" in (folder / "out/run.0.et").read_bytes()
+    assert b"aten" not in (folder / "shared.0.et").read_bytes()
+
+
+def test_the_summary_keeps_to_80_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert() == 0
+    assert run("show", "out/run") == 0
+    out = capsys.readouterr().out
+    assert "reduce scatter" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_text_is_converted_with_the_sizes_of_a_network(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("convert", str(TEXT), "--dimensions", "4,2", "--out", "out/text") == 0
+    assert "wrote 8 ranks" in capsys.readouterr().err
+    assert len(list((folder / "out").iterdir())) == 8
+
+
+def cut(name: str) -> None:
+    path = Path(name)
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())[:-5000]))
+
+
+def rename_call(document: Any) -> None:
+    next(n for n in document["nodes"] if n["name"] == "c10d::allreduce_")["name"] = "c10d::allmumble_"
+
+
+def turn_in_a_circle(document: Any) -> None:
+    call = next(n for n in document["nodes"] if n["name"] == "c10d::allreduce_")
+    parent = next(n for n in document["nodes"] if n["id"] == call["ctrl_deps"])
+    parent["ctrl_deps"] = call["id"]
+
+
+def of_another_run(document: Any) -> None:
+    for event in document["traceEvents"]:
+        event["args"].pop("Record function id", None)
+
+
+BAD = [
+    (
+        lambda: cut("host.0.json.gz"),
+        "host.0.json.gz: expected an execution trace of PyTorch, got no JSON, or cut short",
+    ),
+    (lambda: cut("kineto.1.json.gz"), "kineto.1.json.gz: expected a timeline of Kineto (Chrome trace), got no JSON"),
+    (
+        lambda: Path("host.1.json.gz").write_bytes(Path("host.1.json.gz").read_bytes()[:9000]),
+        "expected an execution trace of PyTorch, got a gzip file that is cut short or damaged",
+    ),
+    (lambda: Path("host.1.json.gz").unlink(), "expected a file of each of 2 ranks, got none of rank 1"),
+    (lambda: Path("kineto.0.json.gz").unlink(), "expected a file of each of 2 ranks, got none of rank 0"),
+    (lambda: change("host.0.json.gz", rename_call), "got the unknown operator 'c10d::allmumble_'"),
+    (lambda: change("host.0.json.gz", turn_in_a_circle), "expected callers without a circle"),
+    (lambda: change("host.1.json.gz", lambda d: d.update(schema="9")), "expected schema 1.0.2-chakra.0.0.4 to"),
+    (lambda: change("kineto.1.json.gz", of_another_run), "expected a timeline of the same run as host.1.json.gz"),
+    (
+        lambda: shutil.copy("kineto.1.json.gz", "kineto.0.json.gz"),
+        "expected the timeline of rank 0, got that of rank 1",
+    ),
+    (lambda: shutil.copy("kineto.0.json.gz", "host.0.json.gz"), "got a timeline of Kineto"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), BAD, ids=[message[:60] for _, message in BAD])
+def test_a_bad_recording_is_one_message_and_nothing_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], spoil: Any, message: str
+) -> None:
+    spoil()
+    assert convert() == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.startswith("dse trace: trace: 1 problem\n")
+    assert not (folder / "out").exists()
+
+
+def test_an_execution_trace_without_its_timeline_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("convert", "host.{rank}.json.gz", "--out", "out/run") == 2
+    assert "expected the Kineto timeline of the same run, got none" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("convert", "nothing.{rank}.json", "--timeline", "x.json", "--out", "o"), "files of this pattern, got none"),
+        (("convert", "run.xyz", "--out", "o"), "got a name of no known ending"),
+        (("convert", "missing.txt", "--dimensions", "8", "--out", "o"), "missing.txt: expected"),
+        (("convert", "missing.yaml", "--out", "o"), "missing.yaml"),
+        (("show", "nothing"), "expected a prefix of traces, or one .et file, got no such files"),
+        (("generate", "drawn.yaml", "--out", "o"), "collectives[0].group: expected a divisor of 8 ranks, got 3"),
+        (("convert", "run.txt", "--dimensions", "8,x", "--out", "o"), "expected sizes of at least 2"),
+    ],
+)
+def test_other_doors_refuse_with_one_message(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "drawn.yaml").write_text(
+        "traces: {ranks: 8, operators: 5, compute: 1 ms, "
+        "collectives: [{collective: all_reduce, share: 0.5, size: 1 MiB, group: 3}]}"
+    )
+    assert run(*arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+    assert not list(folder.glob("o*"))
+
+
+def test_a_trace_that_is_cut_short_or_lacks_a_rank_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert() == 0
+    path = folder / "out" / "run.1.et"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    assert run("show", "out/run") == 2
+    assert "cut short" in capsys.readouterr().err
+    path.rename(folder / "out" / "run.2.et")
+    assert run("generate", "out/run", "--out", "o") == 2
+    assert "run.1.et: expected a trace of each of 3 ranks, got none of this" in capsys.readouterr().err
+
+
+def test_traces_are_not_mixed_with_those_of_more_ranks_that_lie_there(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("convert", str(TEXT), "--dimensions", "4", "--out", "out/run") == 0
+    assert convert() == 2
+    assert "run.2.et: expected traces of 2 ranks only, got a file of another rank" in capsys.readouterr().err

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from designs_to_export import DENSE, EXPERTS, dense, drawn, refused
+
+from dse.export import TARGETS, export
+from dse.export.command_line import read_script
+from dse.export.compare import read_back
+from simcore.check.load import design_from
+from simcore.design.design import Design
+from simcore.document.problem import InputError
+from simcore.simulate import simulate
+
+MEGATRON: dict[str, list[Any]] = {
+    "tensor": [1, 2, 8],
+    "pipeline": [1, 2, 4],
+    "context": [1, 2],
+    "context_communication": ["ring", "all_to_all"],
+    "zero": [0, 1],
+    "shard_group": [None, 4, 8],
+    "microbatch": [1, 2],
+    "interleave": [1, 5],
+    "first_stage_layers": [None, 17],
+    "recompute": ["none", "selective", "full"],
+    "recompute_layers": [None, 2],
+    "recompute_modules": [None, ["core_attn", "mlp"]],
+    "sequence_parallel": [False, True],
+    "tensor_overlap": [False, True],
+    "data_overlap": [False, True],
+    "flash_attention": [False, True],
+    "cross_entropy_fusion": [False, True],
+    "bucket": ["25 MB", "100 MB"],
+    "precision": ["bf16", "fp16", "fp8", "fp8_block"],
+}
+TORCHTITAN: dict[str, list[Any]] = {
+    "tensor": [1, 2, 8],
+    "pipeline": [1, 2, 4],
+    "zero": [0, 3],
+    "gather": [None, "microbatch", "once", "twice"],
+    "shard_group": [None, 8, 16],
+    "microbatch": [1, 2],
+    "interleave": [1, 2],
+    "schedule": ["1f1b", "gpipe", "zbv"],
+    "recompute": ["none", "full"],
+    "sequence_parallel": [False, True],
+    "tensor_overlap": [False, True],
+}
+DEEPSPEED: dict[str, list[Any]] = {
+    "tensor": [1, 2, 8],
+    "context": [1, 2],
+    "context_communication": ["all_to_all"],
+    "zero": [0, 1, 2, 3],
+    "microbatch": [1, 2],
+    "data_overlap": [False, True],
+    "tensor_overlap": [False, True],
+    "bucket": ["25 MB", "1 GB"],
+    "precision": ["bf16", "fp16"],
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "choices", "software"),
+    [("megatron", MEGATRON, "megatron-core"), ("torchtitan", TORCHTITAN, "pytorch-fsdp")],
+)
+def test_a_script_read_back_is_the_design_and_its_arguments_are_the_programs(
+    target: str, choices: dict[str, list[Any]], software: str
+) -> None:
+    whole = 0
+    for seed in range(200):
+        design = drawn(seed, choices, DENSE, software)
+        if design is None or not expressed(design, target):
+            continue
+        exported = export(design, target)
+        assert exported.unsaid == ()
+        assert refused(target, exported.text) == []
+        back = read_back(design, TARGETS[target], TARGETS[target].read(exported.text))
+        there, here = simulate(back, "fast"), simulate(design, "fast")
+        assert (there.iteration_time_s, there.memory_bytes) == (here.iteration_time_s, here.memory_bytes)
+        whole += 1
+    assert whole >= 15
+
+
+def expressed(design: Design, target: str) -> bool:
+    """Whether the program has all of a drawn design."""
+    p = design.parallelism
+    if target == "megatron":
+        return True
+    if p.pipeline == 1 and p.schedule != "1f1b":
+        return False
+    if p.zero == 3:
+        return p.gathers in (("twice", "once") if p.pipeline > 1 else ("twice", "microbatch"))
+    return bool(p.data_overlap)
+
+
+def test_megatron_is_told_experts_and_latents() -> None:
+    exported = export(design_from(EXPERTS), "megatron")
+    assert "--moe-layer-freq '([0]*3+([0]*0+[1])*58+[0]*0)'" in exported.text
+    assert "--kv-lora-rank 512" in exported.text
+    assert refused("megatron", exported.text) == []
+    assert exported.unsaid == ()
+
+
+@pytest.mark.parametrize("name", ["qwen3-235b-a22b", "gpt-oss-120b", "gpt3-175b", "llama4-scout-109b"])
+def test_megatron_is_told_what_a_model_has_beside_its_sizes(name: str) -> None:
+    workload = {"model": name, "global_batch": 64, "sequence_length": 2048, "precision": "bf16"}
+    exported = export(design_from({**DENSE, "workload": workload, "parallelism": {"tensor": 4}}), "megatron")
+    assert refused("megatron", exported.text) == []
+    assert {entry.path for entry in exported.unsaid} <= {"workload.model.biases", "workload.model.shared_gate"}
+
+
+def test_what_a_program_has_no_word_for_is_named() -> None:
+    design = dense(schedule="zero_bubble", zero=0, context_overlap=False, context=2)
+    left = {entry.path for entry in export(design, "megatron").unsaid}
+    assert left == {"parallelism.schedule", "parallelism.context_overlap"}
+    assert "parallelism.zero" in {entry.path for entry in export(dense(), "torchtitan").unsaid}
+    assert "parallelism.sequence_parallel" in {entry.path for entry in export(dense(), "deepspeed").unsaid}
+
+
+def test_groups_that_take_the_ranks_in_another_order_are_named() -> None:
+    for placement, known in (
+        (["tensor", "context", "pipeline", "data"], True),
+        (["data", "tensor", "pipeline"], False),
+    ):
+        design = dense(context=1).with_("cluster.placement", [*placement, *({"context"} - set(placement))])
+        exported = export(design, "megatron")
+        assert ("--use-tp-pp-dp-mapping" in exported.text) is known
+        assert [entry.path for entry in exported.unsaid] == ([] if known else ["cluster.placement"])
+
+
+def test_a_stack_that_another_program_has_is_noted() -> None:
+    assert "software 'deepspeed'" in export(dense("deepspeed"), "megatron").notes[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "document", "message"),
+    [
+        (
+            "megatron",
+            {**DENSE, "workload": {"collective": "all_reduce", "size": "1 GiB"}, "parallelism": {}},
+            "training",
+        ),
+        (
+            "torchtitan",
+            {**DENSE, "workload": {**DENSE["workload"], "model": "llama2-70b", "sequence_length": 4096}},
+            "one of TorchTitan's",
+        ),
+        ("torchtitan", {**DENSE, "parallelism": {"pipeline": 4, "schedule": "v-min", "interleave": 2}}, "gpipe, zbv"),
+        ("deepspeed", {**DENSE, "parallelism": {"pipeline": 4, "zero": 3}}, "0 or 1 with a pipeline"),
+    ],
+)
+def test_what_a_program_cannot_run_is_refused(target: str, document: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        export(design_from(document), target)
+
+
+def test_deepspeed_takes_its_configuration() -> None:
+    config = json.loads(
+        export(
+            dense("deepspeed", pipeline=1, tensor=4, context=2, context_communication="all_to_all"), "deepspeed"
+        ).text
+    )
+    assert (
+        config["train_batch_size"]
+        == config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"] * 32
+    )
+    assert config["sequence_parallel_size"] == 2
+    runtime = pytest.importorskip("deepspeed.runtime.config", reason="DeepSpeed's own parser is not installed")
+    runtime.DeepSpeedConfig(config | {"train_batch_size": config["train_batch_size"] // 32})
+
+
+def test_torchtitan_parses_its_arguments() -> None:
+    manager = pytest.importorskip("torchtitan.config.manager", reason="TorchTitan's own parser is not installed")
+    said, bare = read_script(export(dense("pytorch-fsdp", zero=3, recompute="full"), "torchtitan").text)
+    words = [word for word in said.words() if "=" not in word]
+    config = manager.ConfigManager().parse_args([*words[words.index("--module") :], bare[-1]])
+    assert config.parallelism.tensor_parallel_degree == 8
+    assert config.training.global_batch_size == 512
