@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _NPUS, _MEMORY, _RUNNING = "NPUs", "memory beyond the NPUs' own", "electricity"
 _STORAGE, _OTHER = "storage", "racks and management"
+_BY_BANDWIDTH = "Network by tier: links, ports and NICs of all NPUs."
+_BY_PIECES = "NPUs in whole nodes; network by tier: NICs, switches, cables and optics by the piece."
 _OF_TIERS = ("#E69F00", "#009E73", "#D55E00", "#56B4E9", "#AA5B8C", "#F0C000")
 
 
@@ -32,8 +34,10 @@ class CostByPart(StackedBars):
         if not any(sum(row.parts.values()) for row in rows):
             fix = "name a price list: 'cost: libra' (docs/spaces.md)"
             raise InputError([Problem(("cost",), "designs that cost something", "none", fix)])
-        sources = dict.fromkeys(_price_list(chosen) for chosen in choice.designs)
-        caption = f"Prices: {', '.join(sources)}. Network by tier: links, ports and NICs of all NPUs."
+        lists = [design_from(chosen.document).cost for chosen in choice.designs]
+        sources = dict.fromkeys(map(_price_list, choice.designs))
+        counted = dict.fromkeys(_BY_PIECES if prices.by_parts else _BY_BANDWIDTH for prices in lists)
+        caption = " ".join([f"Prices: {', '.join(sources)}.", *counted])
         return Bars("What the cluster costs", choice.describe(), "Cost of the cluster", "$", rows, caption)
 
     def colours(self, data: Bars) -> Mapping[str, str]:

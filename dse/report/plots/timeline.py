@@ -39,6 +39,10 @@ class Iteration:
     name: str
     trial: int | None
     iteration: Timeline
+    engine: str
+    """What the design's result is of."""
+    seconds: float
+    """The iteration of that result [s]; longer than the one that is drawn where links are shared."""
 
 
 class IterationTimeline(Plot[Iteration]):
@@ -58,7 +62,9 @@ class IterationTimeline(Plot[Iteration]):
             found = timeline(chosen.document)
         except InputError as error:
             raise InputError(error.problems, f"{subject.name} {chosen.name}") from None
-        return Iteration(chosen.run, f"{chosen.name} {chosen.note}".strip(), chosen.trial, found)
+        result = chosen.result
+        name = f"{chosen.name} {chosen.note}".strip()
+        return Iteration(chosen.run, name, chosen.trial, found, result.engine, result.iteration_time_s)
 
     def draw(self, data: Iteration) -> Figure:
         """See `Plot.draw`."""
@@ -196,11 +202,13 @@ def _write(figure: Figure, data: Iteration) -> None:
     rest = {"network serves (darker: more of the time)": _SERVICE, "computing": _COMPUTE}
     colours = {what: _BLOCKS[what] for what in kinds} | rest | {"waiting for communication": _WAIT}
     style.draw_key(figure, colours, 0.63)
+    other = f"{format_with_unit(data.seconds, 's')} by engine {data.engine}; drawn is engine fast, each group alone."
     style.draw_note(
         figure,
         [
+            other if data.seconds != its.seconds else "",
             f"Network and operators are those of an NPU of stage {its.stage}, which finishes last. The network is "
-            "known block by block: what a block issues is served evenly over it, and after it where it does not fit."
+            "known block by block: what a block issues is served evenly over it, and after it where it does not fit.",
         ],
     )
 

@@ -13,6 +13,7 @@ import yaml
 
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.record import StudyRecord
+from dse.report import write_reports
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -81,6 +82,13 @@ def backwards(design: Design) -> Result:
     """An engine whose times are the shorter the longer those of the simulator are, and far below all bounds."""
     result = simulate(design, "fast")
     return replace(result, iteration_time_s=1e-15 / result.iteration_time_s)
+
+
+def reported(document: Mapping[str, Any], place: Path) -> StudyRecord:
+    """The record of a finished study, its reports beside it."""
+    record = run(space(document), place)
+    write_reports(record, place)
+    return record
 
 
 def hardware_of(design: Mapping[str, Any]) -> str:

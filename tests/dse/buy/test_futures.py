@@ -24,6 +24,7 @@ from dse.report.show import gather_facts, print_shown, shown_document
 from dse.report.summary import summarize
 from dse.run.document import open_space
 from dse.run.drive import optimize
+from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import Space
 from dse.whatif.subject import subject_of
@@ -60,14 +61,12 @@ def regretting() -> dict[str, Any]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of the expected value, with its reports; not to be written to."""
     place = tmp_path_factory.mktemp("futures") / "run"
-    write_reports(bought.run(bought.space(futures()), place), place)
+    bought.reported(futures(), place)
     return place
 
 
 @pytest.fixture(scope="module")
 def record(folder: Path) -> StudyRecord:
-    from dse.run.record import load_record
-
     return load_record(folder)
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from dse.buy.phases import Growth, growths
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report import write_reports
 from dse.report.phases import describe_plans, plan_rows
 from dse.report.summary import summarize
 from dse.report.values import trial_metrics
+from dse.run.record import load_record
 from simcore.document.problem import InputError
 
 YEAR = 365 * 86400.0
@@ -38,14 +38,12 @@ def growing(**changes: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("phases") / "run"
-    write_reports(bought.run(bought.space(growing()), place), place)
+    bought.reported(growing(), place)
     return place
 
 
 @pytest.fixture(scope="module")
 def record(folder: Path) -> StudyRecord:
-    from dse.run.record import load_record
-
     return load_record(folder)
 
 

@@ -195,6 +195,18 @@ def replace_designs(record: StudyRecord) -> StudyRecord:
     return replace(record, trials=tuple(replace(t, design=full) if t.design else t for t in record.trials))
 
 
+@pytest.mark.parametrize(
+    ("cost", "counted"),
+    [("libra", "links, ports and NICs of all NPUs"), ("street-2025", "NICs, switches, cables and optics by the piece")],
+)
+def test_the_picture_of_the_cost_says_what_its_price_list_counts(tmp_path: Path, cost: str, counted: str) -> None:
+    path = tmp_path / "design.yaml"
+    workload = {"collective": "all_reduce", "size": "1 GB"}
+    cluster = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 64}
+    path.write_text(yaml.safe_dump({"workload": workload, "cluster": cluster, "cost": cost}))
+    assert counted in numbers("cost", subject_of(str(path), bounds=False))["caption"]
+
+
 def test_the_parts_of_the_cost_sum_to_the_journals(subject: Subject, record: StudyRecord) -> None:
     for row in numbers("cost", subject)["rows"]:
         cost = metrics_of(record, row["trial"]).cost
@@ -404,6 +416,28 @@ def test_the_busiest_link_of_each_dimension_is_busy_for_as_long_as_it_serves(
         assert one["busiest"][0]["utilization"] <= 1
         assert one["busiest"][0]["utilization"] >= use.busy_s / result.iteration_time_s * (1 - 1e-6)
         assert sum(one["busiest"][0]["by_group"].values()) == pytest.approx(one["busiest"][0]["utilization"])
+
+
+def test_a_timeline_says_where_the_result_is_that_of_another_engine(tmp_path: Path) -> None:
+    document = {
+        "workload": {
+            "model": {"hidden": 256, "layers": 4, "heads": 8, "vocabulary": 500, "sequence_length": 64},
+            "global_batch": 64,
+        },
+        "parallelism": {"pipeline": 4, "data": 4},
+        "cluster": {
+            "npu": "a100-80gb",
+            "dimensions": [{"topology": "ring", "size": 16, "bandwidth": "1 GB/s", "latency": "1 us", "tier": "node"}],
+            "placement": ["pipeline", "tensor", "context", "data"],
+        },
+    }
+    path = tmp_path / "design.yaml"
+    path.write_text(yaml.safe_dump(document))
+    picture = plot_of("timeline", [subject_of(str(path), bounds=False)], Options())
+    shown = picture.numbers
+    assert shown["engine"] == "flow"
+    assert shown["seconds"] > shown["iteration"]["seconds"]
+    assert any("drawn is engine fast" in text.get_text() for text in picture.figure.texts)
 
 
 def test_links_of_several_jobs_are_told_by_job(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+from split_spaces import open_split
 from tiny_spaces import search
 
-from dse.run.document import open_space
 from dse.search.guided.budgets import BudgetCandidates
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import job_of, values_of_genes
@@ -21,33 +20,9 @@ from dse.space.space import Space
 from simcore.bounds.design import bound
 from simcore.check.load import parse_design
 
-SPACE = """\
-workload: {model: llama3-8b, global_batch: 64, sequence_length: 4096, precision: bf16}
-parallelism:
-  degrees: {product: 16, of: [tensor, pipeline, data], limits: {tensor: [1, 8]}}
-  zero: {choice: [0, 1, 3]}
-  recompute: {choice: [none, full]}
-cluster:
-  npu: h100-80gb
-  bandwidth: {split: {choice: [200 GB/s, 400 GB/s]}, step: 25 GB/s}
-  dimensions:
-    choice:
-      - - {topology: switch, size: 8, latency: 700 ns, tier: node}
-        - {topology: switch, size: 2, latency: 1.7 us, tier: pod}
-      - - {topology: ring, size: 4, latency: 700 ns, tier: node}
-        - {topology: switch, size: 4, latency: 1.7 us, tier: pod, collective: {choice: [halving_doubling, ring]}}
-system: {chunks: 64, intra_dimension: {choice: [priority, fifo]}, inter_dimension: {choice: [baseline, themis]}}
-objectives: {minimize: [iteration_time, cost.total]}
-constraints: [fits]
-"""
-
 
 def space(folder: Path, **cluster: Any) -> Space:
-    document = yaml.safe_load(SPACE)
-    document["cluster"] |= cluster
-    path = folder / "space.yaml"
-    path.write_text(yaml.safe_dump(document))
-    return open_space(str(path))[0]
+    return open_split(folder, cluster)
 
 
 def fresh(given: Space) -> tuple[Candidates, BudgetCandidates]:

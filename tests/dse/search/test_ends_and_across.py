@@ -7,31 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from split_spaces import open_split
 
-from dse.run.document import open_space
 from dse.search.guided.across import CrossedDesigns
 from dse.search.guided.candidates import MISSED, Candidate, Candidates
 from dse.search.guided.ends import EndCandidates
 from dse.space.space import Space
 
-SPACE = """\
-workload: {model: llama3-8b, global_batch: 64, sequence_length: 4096, precision: bf16}
-parallelism:
-  degrees: {product: 16, of: [tensor, pipeline, data], limits: {tensor: [1, 8]}}
-  zero: {choice: [0, 1, 3]}
-  recompute: {choice: [none, full]}
-cluster:
-  npu: h100-80gb
-  bandwidth: {split: {choice: [200 GB/s, 400 GB/s]}, step: 50 GB/s}
-  dimensions:
-    choice:
-      - - {topology: switch, size: 8, latency: 700 ns, tier: node}
-        - {topology: switch, size: 2, latency: 1.7 us, tier: pod}
-      - - {topology: switch, size: 4, latency: 700 ns, tier: node}
-        - {topology: switch, size: 4, latency: 1.7 us, tier: pod}
-objectives: {minimize: [iteration_time, cost.total]}
-constraints: [fits, iteration_time <= LIMIT s]
-"""
+SHAPES = [
+    [
+        {"topology": "switch", "size": inner, "latency": "700 ns", "tier": "node"},
+        {"topology": "switch", "size": 16 // inner, "latency": "1.7 us", "tier": "pod"},
+    ]
+    for inner in (8, 4)
+]
+BUDGETS = {"split": {"choice": ["200 GB/s", "400 GB/s"]}, "step": "50 GB/s"}
 
 
 def fresh() -> np.random.Generator:
@@ -39,9 +29,8 @@ def fresh() -> np.random.Generator:
 
 
 def space(folder: Path, limit: float) -> Space:
-    path = folder / "space.yaml"
-    path.write_text(SPACE.replace("LIMIT", str(limit)))
-    return open_space(str(path))[0]
+    cluster = {"bandwidth": BUDGETS, "dimensions": {"choice": SHAPES}}
+    return open_split(folder, cluster, system=None, constraints=["fits", f"iteration_time <= {limit} s"])
 
 
 def drawn(candidates: Candidates, count: int) -> list[Candidate]:
