@@ -13,7 +13,6 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from simcore.graph import Graph
-
 from simcore.schedule import ORDERS
 
 

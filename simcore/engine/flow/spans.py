@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from simcore.engine.fast.tables import COMPUTE
 from simcore.engine.flow.log import OPERATOR, PACES, SERVICE
-from simcore.engine.flow.plan import Lowered, Way
+from simcore.engine.flow.lowered import Lowered, Way
 from simcore.engine.flow.tables import (
     CLASSES,
     LOG_AT,
