@@ -23,6 +23,7 @@ from simcore.engine.flow.rates import (
     SLACK,
     STREAMS,
     locate_stream,
+    pace_alone,
 )
 from simcore.engine.flow.tables import (
     P_FIRST,
@@ -66,10 +67,11 @@ def count_paid(play: Ints, passage: int, more: int) -> None:
 
 @inlined
 def share_of(flows: Ints, numbers: Floats, load: int) -> int:
-    """The share of its link that a load needs, in parts of `FULL`."""
+    """The share of its link that a load needs where it meets nobody, in parts of `FULL`."""
     at = flows[LOADS_AT] + load * LOAD_SIZE
-    capacity = numbers[3 * flows[STREAMS] + flows[LOADS] + flows[at + LOAD_LINK]]
-    return int(numbers[3 * flows[STREAMS] + load] * numbers[flows[at + LOAD_STREAM]] / capacity * FULL + 0.5)
+    stream, capacity = flows[at + LOAD_STREAM], numbers[3 * flows[STREAMS] + flows[LOADS] + flows[at + LOAD_LINK]]
+    alone = numbers[stream] * pace_alone(flows, numbers, stream)
+    return int(numbers[3 * flows[STREAMS] + load] * alone / capacity * FULL + 0.5)
 
 
 @inlined

@@ -10,7 +10,8 @@ from simcore.compiled import borrowing, compiled, inlined
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
 from simcore.engine.flow.claims import may_be_full
-from simcore.engine.flow.moves import find_computed, move
+from simcore.engine.flow.computation import find_computed
+from simcore.engine.flow.moves import move
 from simcore.engine.flow.passages import drop_passage, meets_run
 from simcore.engine.flow.period import jump_ahead
 from simcore.engine.flow.rates import (

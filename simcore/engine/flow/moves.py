@@ -9,19 +9,13 @@ from __future__ import annotations
 from simcore.compiled import borrowing, inlined
 from simcore.engine.fast.blocks import BLOCKING_CLASS, play_segment
 from simcore.engine.fast.pipeline import choose_block
-from simcore.engine.fast.queues import find_level
-from simcore.engine.fast.solo import look_at_solos
 from simcore.engine.fast.state import (
-    CARRY_AT,
     FREE,
     ISSUED,
     ISSUES_AT,
-    LEVELS,
-    NEVER,
     NOW,
     OUTSTANDING,
     PENDING,
-    SLOWDOWNS_AT,
     USED,
 )
 from simcore.engine.fast.tables import (
@@ -47,6 +41,7 @@ from simcore.engine.fast.tables import (
     locate_segment,
 )
 from simcore.engine.fast.tables import SPENT as SPENT_IN
+from simcore.engine.flow.computation import begin_computation, settle
 from simcore.engine.flow.passages import begin_passage, end_passage, finish_recording, is_passage_over
 from simcore.engine.flow.service import begin_collective
 from simcore.engine.flow.tables import (
@@ -71,7 +66,6 @@ from simcore.engine.flow.tables import (
     ITERATIONS,
     JOB,
     LENGTH,
-    LEVEL,
     MACHINE_WIDTH,
     MICROBATCHES,
     MODE,
@@ -89,7 +83,6 @@ from simcore.engine.flow.tables import (
     SEGMENT,
     SEGMENT_END,
     SENDS,
-    SINCE,
     SKIPS,
     SPENT,
     STAGE,
@@ -108,45 +101,7 @@ from simcore.engine.flow.tables import (
     locate_machine,
     locate_notes,
 )
-from simcore.engine.interference import time_left_over, time_needed, work_done
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
-
-_time_needed, _work_done, _time_left_over = inlined(time_needed), inlined(work_done), inlined(time_left_over)
-
-
-@inlined
-def _settle(net: Ints, state: Ints, play: Ints, m: int, time: int) -> None:
-    """Count the work that a computation has done by now at its present level."""
-    passed = time - play[m + SINCE]
-    if passed > 0:
-        slowdown = net[net[SLOWDOWNS_AT] + play[m + LEVEL]]
-        carry = state[CARRY_AT] + play[m + LEVEL]
-        before = state[carry]
-        play[m + WORK] -= _work_done(passed, before, slowdown)
-        state[carry] = _time_left_over(passed, before, slowdown)
-        play[m + SINCE] = time
-
-
-@borrowing
-def find_computed(net: Ints, state: Ints, play: Ints, m: int, time: int) -> int:
-    """When the computation of a class ends, or what slows it changes; its dimensions have picked."""
-    _settle(net, state, play, m, time)
-    level, until = look_at_solos(net, state, find_level(net, state), NEVER)
-    play[m + LEVEL] = level
-    carry = state[state[CARRY_AT] + level]
-    return int(min(until, time + _time_needed(play[m + WORK], carry, net[net[SLOWDOWNS_AT] + level])))
-
-
-@inlined
-def _compute(net: Ints, state: Ints, play: Ints, m: int, work: int) -> None:
-    """Begin to compute `work` [ps]."""
-    now = state[NOW]
-    if net[LEVELS] == 0 or state[OUTSTANDING] == 0:
-        play[m + MODE], play[m + UNTIL] = COMPUTES, now + work
-        return
-    play[m + MODE], play[m + WORK], play[m + SINCE], play[m + LEVEL] = COMPUTES_BESIDE, work, now, 0
-    for level in range(net[LEVELS] + 1):
-        state[state[CARRY_AT] + level] = 0
 
 
 @inlined
@@ -311,7 +266,7 @@ def _operate(world: World, c: int, m: int) -> None:
     play[m + OPERATOR] += 1
     if code == COMPUTE:
         play[m + BEGIN], play[m + CATEGORY] = state[NOW], other
-        _compute(net, state, play, m, argument)
+        begin_computation(net, state, play, m, argument)
     elif code == BLOCKING:
         begin_collective(world, c, argument, BLOCKING_CLASS)
         _wait(state, play, m, BLOCKING_CLASS, other)
@@ -332,7 +287,7 @@ def _goes_on(net: Ints, state: Ints, play: Ints, m: int) -> bool:
     if mode == COMPUTES:
         over = play[m + UNTIL] <= now
     elif mode == COMPUTES_BESIDE:
-        _settle(net, state, play, m, now)
+        settle(net, state, play, m, now)
         over = play[m + WORK] <= 0
     elif mode == WAITS:
         over = state[PENDING + play[m + AWAITED]] == 0

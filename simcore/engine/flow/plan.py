@@ -1,182 +1,28 @@
-"""From jobs to the arrays of the global loop (`tables`): programs lowered as for the fast engine, ways and streams."""
+"""From lowered jobs to the arrays of the global loop (`tables`): ways, streams, and room for what is played."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simcore.compute import times_of
-from simcore.design.design import Design
-from simcore.engine.fast.iteration import _capacity, _serial_types
-from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.engine.fast.state import LEVELS_AT as NET_LEVELS_AT
 from simcore.engine.fast.state import NEVER, PHASE_SIZE, new_state
-from simcore.engine.fast.sums import add_serially, sum_blocks
-from simcore.engine.fast.tables import BLOCKING, COMPUTE, KINDS, SENT, SPENT, START, pack_program
+from simcore.engine.fast.tables import SPENT
 from simcore.engine.flow import tables
-from simcore.engine.flow.classes import Classes
+from simcore.engine.flow.lowered import Flags, Lowered, Way
 from simcore.engine.flow.period import KEPT, MACHINES_OF
 from simcore.engine.flow.rates import pack_flows
 from simcore.engine.flow.shared import Served, SharedLinks, Stream
 from simcore.engine.flow.tables import Floats, Ints, World
-from simcore.program import Category, Program
+from simcore.program import Category
 from simcore.schedule import ORDERS
-from simcore.system.chunks import FLAT, LONGEST, PICOSECONDS, too_long_error
-from simcore.system.interference import UNIT, slowdowns
+from simcore.system.chunks import FLAT
 
-Flags = NDArray[np.bool_]
 _MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 17
 """Runs of a passage, and of all of them: what has more is played."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A Program on the NPUs of a cluster that are its own."""
-
-    design: Design
-    """What it is, its own NPUs as a cluster: its chunks, algorithms, policies and times of operators are this one's."""
-    program: Program
-    classes: Classes
-    """Of its NPUs, in its own placement."""
-
-
-class Way(NamedTuple):
-    """What phases share, whatever their size."""
-
-    group: str
-    dimension: int
-    kind: str
-    message: bool
-    """Whether it is part of a message between stages, which occupies its sender alone."""
-    onward: bool | None
-    """Of a message: to the next stage, or the previous one."""
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A job as the fast engine's arrays."""
-
-    job: Job
-    microbatches: int
-    """Of those of the Program, the ones that are played."""
-    lowering: Lowering
-    choices: Ints
-    orders: Ints
-    """The blocks of each stage in order, `[stages, blocks]`."""
-    path: Ints
-
-    @cached_property
-    def net(self) -> Ints:
-        """See `simcore.engine.fast.state`."""
-        return self.lowering.network()
-
-    @cached_property
-    def paces(self) -> list[float]:
-        """The different slowdowns of its classes; there is a program for each."""
-        return sorted(set(self.job.classes.slowdowns))
-
-    @cached_property
-    def programs(self) -> list[Ints]:
-        """See `simcore.engine.fast.tables`."""
-        return [self._program(pace) for pace in self.paces]
-
-    def _program(self, pace: float) -> Ints:
-        rows = self.lowering.operators
-        if pace != 1.0:
-            rows = [(code, _slowed(a, pace) if code == COMPUTE else a, other) for code, a, other in rows]
-        return pack_program(rows, self.lowering.segments, self.lowering.blocks, self.choices, self.path)
-
-    @cached_property
-    def ways(self) -> tuple[list[Way], Ints]:
-        """The different ways, and which of them each phase of the network goes."""
-        known: dict[Way, int] = {}
-        numbers = []
-        for key, (group, split) in self.lowering.keyed():
-            message = len(key) > 3
-            for path in split.paths:
-                for phase in path:
-                    way = Way(group, phase.dimension, phase.kind, message, key[4] if message else None)
-                    numbers.append(known.setdefault(way, len(known)))
-        return list(known), np.array(numbers, np.int64)
-
-    @cached_property
-    def types_by_way(self) -> Flags:
-        """Which types of collectives go which ways, `[types, ways]`."""
-        ways, numbers = self.ways
-        lengths = [sum(map(len, split.paths)) for _, split in self.lowering.types]
-        goes = np.zeros((len(lengths), len(ways)), np.bool_)
-        goes[np.repeat(np.arange(len(lengths)), lengths), numbers] = True
-        return goes
-
-    @cached_property
-    def segment_types(self) -> list[list[int] | None]:
-        """The types of collectives that each segment starts; None where it hands an input on."""
-        found: list[list[int] | None] = []
-        for first, end, _ in self.lowering.segments:
-            rows = self.lowering.operators[first:end]
-            sends = any(code == SENT for code, _, _ in rows)
-            starts = [argument for code, argument, _ in rows if code in (START, BLOCKING)]
-            found.append(None if sends else starts)
-        return found
-
-    @cached_property
-    def sending(self) -> list[bool]:
-        """Whether each segment is a message to another stage, and nothing else."""
-        messages = [len(key) > 3 for key, _ in self.lowering.keyed()]
-        rows = [self.lowering.operators[first:end] for first, end, _ in self.lowering.segments]
-        return [len(its) == 1 and its[0][0] == BLOCKING and messages[its[0][1]] for its in rows]
-
-    def room(self) -> tuple[int, int]:
-        """Most collectives that a class issues while its network is busy, and most outstanding at the same time."""
-        return _capacity(self.job.program, self.sums, self.microbatches)
-
-    @cached_property
-    def sums(self) -> Floats:
-        """See `simcore.engine.fast.sums`; of the slowest NPUs."""
-        return sum_blocks(self.programs[-1], _serial_types(self.lowering))
-
-    def check_length(self, slowest: float) -> None:
-        """Raise `InputError` where its times might not fit 64 bits if everything took `slowest` times as long."""
-        beside = 1 + max(slowdowns(self.job.design)) / UNIT
-        serial = slowest * beside * add_serially(self.choices, self.sums, self.job.program.microbatches)
-        if serial >= LONGEST:
-            raise too_long_error(serial / PICOSECONDS)
-
-
-def _slowed(duration: int, pace: float) -> int:
-    """Time of an operator on an NPU that is slower than others [ps], as `reference.npu` has it."""
-    return max(1, round(duration * pace))
-
-
-def lower(job: Job, microbatches: int) -> Lowered:
-    """Lower a job of which so many microbatches are played."""
-    program = job.program
-    lowering = Lowering(job.design, job.classes.placement, times_of(job.design), directed=True)
-    schedule = ORDERS[program.schedule]
-    choices = lower_schedule(lowering, program)
-    orders = schedule.order(program.stages, microbatches, program.chunks)
-    return Lowered(job, microbatches, lowering, choices, orders, schedule.path(program.stages, program.chunks))
-
-
-def lower_single(job: Job) -> Lowered:
-    """Lower a job that is one collective, of each group of its placement where they lie side by side."""
-    placement, single = job.classes.placement, job.program.single
-    assert single is not None
-    lowering = Lowering(job.design, placement, times_of(job.design), directed=True)
-    groups = [single.group] if single.group in placement else list(placement)
-    for number, group in enumerate(groups):
-        kind = lowering.collective(single.kind, group, single.size)
-        lowering.operators += [(BLOCKING, kind, int(Category.DATA)), (SENT, 0, 0)]
-        lowering.segments.append((2 * number, 2 * number + 2, 1))
-        lowering.blocks.append((number, number + 1))
-    choices = np.repeat(np.arange(len(groups)), KINDS).reshape(len(groups), 1, KINDS)
-    return Lowered(job, 1, lowering, choices, np.zeros((len(groups), 1), np.int64), np.zeros(1, np.int64))
 
 
 @dataclass
@@ -368,7 +214,7 @@ def _find_solos(lowered: Lowered, ways: Ints, alone: Floats) -> Ints:
     types = lowered.types_by_way[None]
     streams = ways[:, None, :, tables.STREAM]
     meets = streams >= 0
-    never = (ways[:, None, :, tables.ROW] >= 0) | (meets & (np.append(alone, 1.0)[streams] < 1.0))
+    never = (ways[:, None, :, tables.ROW] >= 0) | (meets & (np.append(alone, 1.0)[streams] != 1.0))
     found = np.where((types & meets).any(axis=2), tables.SOLO_UNMET, tables.SOLO)
     return np.where((types & never).any(axis=2), tables.NO_SOLO, found)
 

@@ -11,7 +11,8 @@ from simcore.engine.fast.iteration import Timing, block_issues, stage_use
 from simcore.engine.flow import tables
 from simcore.engine.flow.classes import Classes, find_classes
 from simcore.engine.flow.loop import play_all
-from simcore.engine.flow.plan import Job, Lowered, build_world, lower, lower_single
+from simcore.engine.flow.lowered import Job, Lowered, lower, lower_single
+from simcore.engine.flow.plan import build_world
 from simcore.engine.flow.rates import MET, SOLVED
 from simcore.engine.flow.shared import SharedLinks
 from simcore.engine.flow.tables import Ints, World
@@ -34,9 +35,9 @@ class Counts:
     added: int
     """Microbatches that were added and not played."""
     skipped: int
-    """Passages that were waited for and not played."""
+    """Passages and collectives that were waited for and not played."""
     replayed: int
-    """Passages that were played after all, from their beginning."""
+    """Of these, the ones that were played after all, from their beginning."""
 
 
 def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int]) -> list[list[Timing]]:
