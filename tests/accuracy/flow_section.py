@@ -194,12 +194,14 @@ tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this sectio
 - **Iterations** differ by what is no matter of links, so that `fast` is as far off: an NPU serves one phase of a
   dimension at a time, and a phase in service is not interrupted. A message to the next stage waits for all of a
   chunk's reduction, on links for no more than one of its steps; under `fifo`, for all gradients that were issued
-  before. Of three designs that were more than 30 % off with one chunk (16 NPUs on a line), 16 chunks left 6 to 14 %, no
-  overlap of gradients 3 to 10 %; under `priority` one under `fifo` on a ring came from 25 to 4 %. So iterations that
-  are simulated with one or four chunks and gradients beside the pipeline are said to take too long, never too short.
+  before. Of three designs that were 30 to 57 % off with one chunk (16 NPUs on a line), 16 chunks left 6 to 14 %, and no
+  overlap of gradients 3 to 10 %; one under `fifo` on a ring came from 25 to 4 % under `priority`. So iterations in few
+  chunks, with gradients beside the pipeline, are mostly said to take too long.
 - **Two jobs.** Links that serve whole messages as they come give a job as much as its messages are large. So do no
-  switches: packets of all connections go in turn. The second table has both: where messages are unlike, `flow` is
-  nearer to turns than the links that serve messages as they come are.
+  switches: packets of all connections go in turn. A table below has both, for what does not take too long (1 and 4
+  chunks). With 4 chunks `flow` is at the turns. With one chunk steps on several links average in a phase; hashes that
+  collide slow down a whole stream. `halving_doubling` changes its receiver from step to step, of which chunks under way
+  have several at once; `flow` counts one.
 """
 IN_TURN = """
 Two jobs, messages of 1 MiB and more, against links that take connections in turn (`switching: interleaved`): errors of
