@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from dse.space.described import described_keys, sections_in
 from dse.space.settings import StudySettings
 from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.design.workload import KINDS
 from simcore.document.field import MOST
 
@@ -152,7 +153,7 @@ def _section(place: str, section: type[BaseModel], sections: Mapping[str, type[B
     said = COMMON | described_keys(section)
     for key, spec in schema["properties"].items():
         value = _value(spec, places)
-        if key in NAMED and (inner := sections_in(section.model_fields[key].annotation)):
+        if key in NAMED and section is not Parallelism and (inner := sections_in(section.model_fields[key].annotation)):
             value = f"a name, or [section](#{_anchor(places[inner[0].__name__])})"
         default = "by the software" if key in BY_SOFTWARE and spec.get("default", "") is None else _default(spec)
         required = "**required**" if key in schema.get("required", ()) else default

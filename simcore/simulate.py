@@ -20,7 +20,7 @@ from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.engine.registry import BUILT_IN
 from simcore.jobs.play import play_jobs
 from simcore.jobs.result import result_of_jobs
-from simcore.layout.settle import settle
+from simcore.layout.settle import settle, solved_keys
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
@@ -50,7 +50,13 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
     engine would take too long.
     """
-    design = settle(design)
+    settled = settle(design)
+    result = _simulate_settled(settled, engine)
+    return result if settled is design else replace(result, solved=solved_keys(settled))
+
+
+def _simulate_settled(design: Design, engine: str | Engine) -> Result:
+    """The result of a design with nothing left to be solved."""
     if callable(engine):
         return with_measured(design, engine(design))
     if engine in BUILT_IN and design.jobs is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -32,6 +33,7 @@ def print_result(result: Result) -> None:
         _provenance_section(result),
         _penalties_section(result),
         _fallbacks_section(result),
+        _solved_section(result),
     ):
         if section is not None:
             title, table = section
@@ -224,6 +226,25 @@ def _fallbacks_section(result: Result) -> Section | None:
     for text in result.fallbacks:
         table.add_row(text)
     return "Not reduced in switches", table
+
+
+def _solved_section(result: Result) -> Section | None:
+    """The stages, and the layers that recompute, that were solved for the design."""
+    if not result.solved:
+        return None
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in result.solved.items():
+        if key == "layers":
+            for row in value:
+                ways = ", ".join(f"{name} {_listed(found)}" for name, found in row.items() if name != "layers")
+                table.add_row(f"layers {row['layers']}", ways)
+        else:
+            table.add_row(key, _listed(value))
+    return "Solved for this design (parallelism)", table
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _provenance_section(result: Result) -> Section | None:

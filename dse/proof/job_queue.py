@@ -17,7 +17,7 @@ import numpy as np
 
 from dse.proof.branch import Brancher, join_designs
 from dse.proof.parts import Networks, SpacePart
-from simcore.bounds.compute import compute_seconds, layers_joules, layers_seconds, work_joules
+from simcore.bounds.compute import compute_seconds, layers_joules, layers_seconds, shared_seconds, work_joules
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.workload.base import workload_program
@@ -65,6 +65,8 @@ class Entry:
     """Whether it is known that it can be; then `least` is that of its program."""
     joules: float = field(default=0.0, compare=False)
     """What every NPU takes above idle, where that matters to the goal [J]."""
+    open_layout: Design | None = field(default=None, compare=False)
+    """Its design, where stages or recomputation are solved for each network: no Program bounds it on all of them."""
 
 
 class JobQueue:
@@ -102,6 +104,10 @@ class JobQueue:
         first = heappop(self._queue)
         if first.fits:
             return first
+        if first.open_layout is not None:
+            shared = self.goal.value_of(shared_seconds(first.open_layout), first.joules)
+            heappush(self._queue, replace(first, least=max(shared, first.least), fits=True))
+            return None
         for node in self._brancher.nodes(first.job, first.networks):
             joules = work_joules(node.design, node.program) if self.goal.per_joule and node.program else 0.0
             least = max(self.goal.value_of(node.compute, joules), first.least)
@@ -133,12 +139,13 @@ def layer_entries(
 ) -> Iterator[Entry]:
     """`sound` jobs of a kind with layers by what one layer takes; `known` keeps what layers take."""
     for number, job in sound:
-        open_layout = job.design.parallelism.solves  # whose Program is another one on each network
         design = join_designs(job.design, anywhere.design)
         joules = layers_joules(design, known) if goal.per_joule else 0.0
         least = goal.value_of(layers_seconds(design, known), joules)
-        networks = () if open_layout else (anywhere,)
-        yield Entry(least, number, job.part, networks, tuple(mine), fits=open_layout, joules=joules)
+        if design.parallelism.solves:
+            yield Entry(least, number, job.part, (), None, joules=joules, open_layout=design)
+        else:
+            yield Entry(least, number, job.part, (anywhere,), tuple(mine))
 
 
 def program_entries(jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> Iterator[Entry]:

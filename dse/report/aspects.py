@@ -137,6 +137,17 @@ def _power_cap(design: Document) -> str | None:
         return shorten_value(cap)
 
 
+def _recompute(design: Document) -> str | None:
+    """What is recomputed; of layers that differ, which."""
+    ranges = _value_at(design, "parallelism.layers")
+    section = _value_at(design, "parallelism.recompute")
+    if not isinstance(ranges, list):
+        return None if section is None else shorten_value(section)
+    ways = [(row.get("recompute", section), row.get("layers")) for row in ranges if isinstance(row, Mapping)]
+    told = [f"{how} in layers {which}" for how, which in ways if how not in (None, "none")]
+    return ", ".join(told) or "none"
+
+
 def _topology(design: Document) -> str | None:
     blocks = [
         f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean_text(entry.get('size'))})"
@@ -243,7 +254,8 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("microbatch", "microbatch {}", "parallelism.microbatch"),
     _simple_aspect("schedule", "{}", "parallelism.schedule"),
     _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
-    _simple_aspect("recompute", "recompute {}", "parallelism.recompute", "none"),
+    _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
+    Aspect("recompute", "recompute {}", ("parallelism.recompute", "parallelism.layers"), _recompute, "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
     _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
     Aspect("collective", "{}", ("system.collective",), _algorithms),

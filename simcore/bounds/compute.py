@@ -39,6 +39,28 @@ def compute_seconds(design: Design, program: Program) -> float:
     return least * _SAFE - 1e-9  # durations are rounded to picoseconds
 
 
+def shared_seconds(design: Design) -> float:
+    """Least time of an iteration whatever its network and whichever layers its stages have: an even share of all [s].
+
+    Of a design whose stages, or recomputation, are to be solved; what is open then does not recompute.
+    """
+    p, kind = design.parallelism, kind_of(design.workload)
+    time, count = times_of(design).seconds, p.pipeline * p.interleave
+    layers = kind.layers(design)
+    assert layers is not None
+    base, more = divmod(layers.total, count)
+    even = tuple(base + (stage < more) for stage in range(count)) if p.solves_stages else p.stages
+    recompute = "none" if p.recompute == "solve" else p.recompute
+    plain = p.model_copy(update={"stages": even, "recompute": recompute})
+    program = kind.program(design.model_copy(update={"parallelism": plain}))
+    passes = [
+        sum(_segment_time(segment, time) for way in (part.forward, part.backward, part.weights) for segment in way)
+        for part in program.parts
+    ]
+    whole: float = sum(passes[part] for part in program.part_of) * program.microbatches
+    return whole / p.pipeline * _SAFE - 1e-9
+
+
 def work_joules(design: Design, program: Program) -> float:
     """What an NPU of any stage takes at least above idle for what it computes, whatever its network [J]."""
     least: float = least_work(program, joules_of(design, times_of(design).seconds))

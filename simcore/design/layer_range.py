@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from simcore.document.field import Frozen, Natural
 from simcore.document.problem import Refusal
@@ -34,6 +35,18 @@ LayerNumbers = Annotated[str, BeforeValidator(_read_numbers)]
 """Layers by their numbers, counted from 0: `0-3`, `5`, or several with commas between."""
 
 
+_DEGREES = ("tensor", "context", "expert", "expert_tensor", "sequence_parallel", "data")
+"""Keys of the section that all layers of a design share: they make groups of NPUs, which stages, copies of parameters
+and the network are laid out by."""
+
+
+def _degree_error(key: str, value: Any) -> InitErrorDetails:
+    refusal = Refusal("the degree of the section: layers differ in what they recompute", str(value), "leave it out")
+    return InitErrorDetails(
+        type=PydanticCustomError("value_error", "{error}", {"error": refusal}), loc=(key,), input=value
+    )
+
+
 class LayerRange(Frozen):
     """Layers that are run in a way of their own."""
 
@@ -43,6 +56,15 @@ class LayerRange(Frozen):
     """As `parallelism.recompute`, which it is unless given."""
     recompute_modules: Modules | None = None
     """As `parallelism.recompute_modules`, which they are unless given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_degrees(cls, value: Any) -> Any:
+        """A degree of its own is no degree of the groups that the design has; each key is told at its place."""
+        if isinstance(value, dict) and (given := [key for key in _DEGREES if key in value]):
+            line = [_degree_error(key, value[key]) for key in given]
+            raise ValidationError.from_exception_data(cls.__name__, line)
+        return value
 
     @property
     def spans(self) -> list[tuple[int, int]]:

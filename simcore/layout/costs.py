@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,10 @@ from simcore.schedule import SCHEDULES
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import place
-from simcore.workload.data_parallel import Amount
+from simcore.workload.data_parallel import Amount, Unit
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.further_tokens import further_kind
-from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layer
+from simcore.workload.transformer.known_layers import BATCH_ASIDE
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.layers import split_backward
 from simcore.workload.transformer.program import PartBuilder, PartKind, place_parts, shapes_of
@@ -102,20 +103,29 @@ def costs_of(design: Design) -> Costs:
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
     builder = PartBuilder(design.model_copy(update={"workload": workload}), shapes_of(design))
     plain, again = open_kinds(workload.model, design.parallelism, workload.sequence)
-    timer = _Timer(design, builder)
-    known: dict[tuple[LayerKind, LayerKind], Floats] = {}
-    for pair in zip(plain, again, strict=True):
-        if pair not in known:
-            known[pair] = _layer_row(builder, timer, *pair)
+    pairs = dict.fromkeys(zip(plain, again, strict=True))
     count = design.parallelism.pipeline * design.parallelism.interleave
     placed = place_parts(design.parallelism, [()] * count)
-    dense = next((kind for kind in plain if not kind.experts), None)
-    expert = next((kind for kind in plain if kind.experts), None)
-    stages = np.array([_stage_row(builder, timer, kind, dense, expert) for _, kind in placed])
+    units = {kind: builder.units(kind, beside=True) for _, kind in placed}
+    timer = _Timer(design, builder, _reference(builder, plain))
+    for kind in dict.fromkeys((*plain, *again)):
+        layer = builder.layers[kind].beside()
+        timer.know((*layer.forward, *layer.backward))
+    for unit in (unit for both in units.values() for listed in both for unit in listed):
+        timer.know(unit.operators)
+    layers = {pair: _layer_row(builder, timer, *pair) for pair in pairs}
+    ends = {kind: _stage_row(builder, timer, kind, its, plain) for kind, its in units.items()}
+    stages = np.array([ends[kind] for _, kind in placed])
     stages[:-1, SEND] = [0.0 if kind.passed_here else timer.sending for _, kind in placed[:-1]]
     places = [place for place, _ in placed]
     stages[:, PLACE], stages[:, FLIGHT] = places, _flights(design, places)
-    return Costs(np.array([known[pair] for pair in zip(plain, again, strict=True)]), stages)
+    return Costs(np.array([layers[pair] for pair in zip(plain, again, strict=True)]), stages)
+
+
+def _reference(builder: PartBuilder, kinds: Iterable[LayerKind]) -> Amount:
+    """Parameters of a layer, and of the experts of one: what others take for theirs is in proportion."""
+    amounts = [builder.layers[kind].parameters for kind in dict.fromkeys(kinds)]
+    return Amount(amounts[0].own, max(amount.experts for amount in amounts))
 
 
 def _flights(design: Design, places: Sequence[int]) -> list[float]:
@@ -130,8 +140,9 @@ def _flights(design: Design, places: Sequence[int]) -> list[float]:
 class _Timer:
     """Times operators on an idle network."""
 
-    def __init__(self, design: Design, builder: PartBuilder) -> None:
+    def __init__(self, design: Design, builder: PartBuilder, reference: Amount) -> None:
         self._design, self._builder = design, builder
+        self._references = Amount(reference.own), Amount(0.0, reference.experts)
         placement = place(design)[0]
         self._lowering = Lowering(design, placement, times_of(design))
         self._splits = SCHEDULES[design.parallelism.schedule].splits
@@ -141,6 +152,8 @@ class _Timer:
         group = placement.get("pipeline", ())
         onward = self._lowering.chunker.steps_on(group, p.pipeline)
         size = builder.shapes.hidden_bytes / p.tensor
+        for amount in self._references:
+            self.know((*builder.data.final(amount)[0].operators, *builder.data.reduced(amount)))
         self._message = self._lowering.message("pipeline", size, onward[0]) if p.pipeline > 1 else None
         self._tails: dict[int, float] = {}
 
@@ -190,22 +203,28 @@ class _Timer:
         inputs, weights = split_backward(backward) if self._splits else (backward, ())
         return self.seconds(forward), self.seconds(inputs), self.seconds(weights)
 
-    def tail(self, amount: Amount) -> float:
-        """What parameters take after the last microbatch, in proportion to those of the whole stage [s]."""
-        return self.seconds(self._builder.data.final(amount)[0].operators) if amount.total else 0.0
+    @cached_property
+    def _late(self) -> tuple[Floats, Floats]:
+        """What parameters take after the last microbatch, and their gradients beside it: of all, and of experts [s]."""
+        data, waited = self._builder.data, Wait(Waits.GRADIENTS, Category.DATA)
+        found = np.zeros((2, 2))
+        beside = self._design.parallelism.data_overlap
+        for number, amount in enumerate(self._references):
+            if amount.total:
+                found[0, number] = self.seconds(data.final(amount)[0].operators) / amount.total
+                found[1, number] = self.seconds((*data.reduced(amount), waited)) / amount.total if beside else 0.0
+        return found[0], found[1]
 
-    def reduction(self, amount: Amount) -> float:
-        """What the gradients of parameters are on their way, where that is beside computation [s]."""
-        if not self._design.parallelism.data_overlap:
-            return 0.0
-        return self.seconds((*self._builder.data.reduced(amount), Wait(Waits.GRADIENTS, Category.DATA)))
+    def late(self, amount: Amount) -> tuple[float, float]:
+        """What so many parameters take after the last microbatch, and their gradients beside its backward pass [s]."""
+        tail, gradients = self._late
+        return float(tail @ amount), float(gradients @ amount)
 
 
 def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: LayerKind) -> Floats:
     """A layer of one kind that may recompute, which then is of another."""
-    layer, other = _beside(builder, plain), _beside(builder, again)
-    own = builder.layers[plain].parameters
-    timer.know((*layer.forward, *layer.backward, *other.backward))
+    layer, other = builder.layers[plain].beside(), builder.layers[again].beside()
+    own = layer.parameters
     row = np.zeros(LAYER_COLUMNS)
     row[:AGAIN] = timer.passes(layer.forward, layer.backward)
     row[AGAIN] = timer.passes((), other.backward)[1] - row[BACKWARD] if again != plain else 0.0
@@ -214,22 +233,21 @@ def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: Lay
     row[SAVED] = row[KEPT] - builder.layers.kept(again)
     row[MOMENT], row[MOMENT_AGAIN] = builder.layer_moment(plain), builder.layer_moment(again)
     row[MOVING] = builder.data.moving(own.total)
-    row[TAIL], row[GRADIENTS] = timer.tail(own), timer.reduction(own)
+    row[TAIL], row[GRADIENTS] = timer.late(own)
     row[EXPERTS], row[OPEN] = plain.experts, again != plain and row[SAVED] > 0
     return row
 
 
-def _beside(builder: PartBuilder, kind: LayerKind) -> Layer:
-    return builder.layers[kind].beside()
-
-
 def _stage_row(
-    builder: PartBuilder, timer: _Timer, kind: PartKind, dense: LayerKind | None, expert: LayerKind | None
+    builder: PartBuilder,
+    timer: _Timer,
+    kind: PartKind,
+    units: tuple[list[Unit], list[Unit]],
+    layers: Sequence[LayerKind],
 ) -> Floats:
-    """A virtual stage without its layers."""
+    """A virtual stage without its layers, forward and backward; `layers` are those that there are."""
     row = np.zeros(STAGE_COLUMNS)
-    forward, backward = builder.units(kind, beside=True)
-    timer.know(operator for unit in (*forward, *backward) for operator in unit.operators)
+    forward, backward = units
     row[FORWARD] = sum(unit.repeat * timer.seconds(unit.operators) for unit in forward)
     for unit in backward:
         row[BACKWARD : WEIGHTS + 1] += unit.repeat * np.array(timer.passes((), unit.operators)[1:])
@@ -237,7 +255,8 @@ def _stage_row(
         sum(unit.parameters.own * unit.repeat for unit in forward),
         sum(unit.parameters.experts * unit.repeat for unit in forward),
     )
-    row[STATES], row[TAIL], row[GRADIENTS] = _states(builder.design, held), timer.tail(held), timer.reduction(held)
+    row[STATES] = _states(builder.design, held)
+    row[TAIL], row[GRADIENTS] = timer.late(held)
     further = builder.layers.further(further_kind(builder.shapes)).parameters.total if _predicts(builder, kind) else 0.0
     row[MOVING] = builder.data.moving(further)
     empty: set[LayerKind] = set()
@@ -247,8 +266,9 @@ def _stage_row(
     row[TABLE] = builder.embedding_moment if kind.first else -math.inf
     row[STANDING] = builder.standing
     for number in range(4):
-        kinds = {each for bit, each in ((1, dense), (2, expert)) if number & bit and each is not None}
-        row[PLACES + number] = builder.placeholders(kinds, kind.last)
+        kinds = {LayerKind(experts) for experts in (False, True) if number & (2 if experts else 1)}
+        shown = kinds & {LayerKind(layer.experts) for layer in layers}
+        row[PLACES + number] = builder.placeholders(shown, kind.last)
     return row
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.layout.solve import settled_parallelism
 from simcore.workload.base import kind_of
+
+_SOLVED = ("stages", "layers", "recompute", "recompute_modules")
 
 
 @once
@@ -22,3 +26,9 @@ def settle(design: Design) -> Design:
     if design.jobs is not None or not design.parallelism.solves:
         return design
     return _solved(design) if kind_of(design.workload).jobs_by == "layers" else design
+
+
+def solved_keys(settled: Design) -> dict[str, Any]:
+    """The keys of `parallelism` that say which layers are where and which recompute, as a document has them."""
+    section = settled.document()["parallelism"]
+    return {key: section[key] for key in _SOLVED if key in section}

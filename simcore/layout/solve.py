@@ -7,6 +7,7 @@
 3. The slowest stage is not all of an iteration: the pipeline fills and drains, gradients follow. So from this layout
    and from the even one single layers move to other stages while the iteration by the times of its stages
    (`simcore.layout.play`) gets shorter, and the better of the two is taken.
+4. Where that is hardly shorter than the even split, the fast engine plays both.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange, write_numbers
 from simcore.design.parallelism import Parallelism
+from simcore.engine.fast.iteration import time_program
 from simcore.layout.boundaries import bytes_of_stage, least_slowest, sum_stages, time_stages
 from simcore.layout.costs import ENDS, FLIGHT, OPEN, PLACE, Costs, Floats, Ints, costs_of
 from simcore.layout.improve import improve
@@ -31,11 +33,15 @@ from simcore.memory.expanded import own_capacity
 from simcore.memory.reserved import bytes_beside_tensors, slack_of
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import PipelineSchedule, kept_after
+from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.program import transformer_program
 from simcore.workload.transformer.stages import even_layers, open_kinds, stage_layers
 
 MOST_PLAYED = 2
 """Microbatches a stage of the pipeline that are played; the rest take what the slowest stage does."""
+CLOSE = 0.01
+"""Relative: times of stages know an iteration to so much. Where two layouts are closer the fast engine plays both."""
 _SURE = 1 - 1e-12
 """What is within this of the memory is taken to need more of it: sums differ in their last digits."""
 
@@ -85,11 +91,11 @@ class Solver:
         if not self.design.parallelism.solves_stages:
             return self.fill(given)
         if self.design.parallelism.interleave > 1:
-            return self._best([self.fill(given), self.fill(self._slowest(np.array([1.0, inf]), False))])
+            return self._best(self.fill(given), self.fill(self._slowest(np.array([1.0, inf]), False)))
         ends = self._slowest(self.limits, False)
         if ends[-1] < 0:
             return self._fullest(self._slowest(self.limits, True))
-        return self._best([self._improve(ends), self._improve(given)])
+        return self._best(self.fill(given), self._improve(ends), self._improve(given))
 
     def _slowest(self, limits: Floats, by_memory: bool) -> Ints:
         ends: Ints = least_slowest(self.costs.layers, self.costs.stages, limits, by_memory)
@@ -101,10 +107,28 @@ class Solver:
         p, model = self.design.parallelism, TransformerWorkload.of(self.design.workload).model
         return np.cumsum(even_layers(model.layers, p) if p.solves_stages else stage_layers(model, p))
 
-    def _best(self, layouts: list[Layout]) -> Layout:
-        """The shortest; of equal ones the first."""
-        best = min(layouts, key=lambda layout: layout.seconds)
-        return best if best.seconds < inf else self._fullest(self._given)
+    def _best(self, even: Layout, *others: Layout) -> Layout:
+        """The shortest; where another is hardly shorter than the even one, the engine says which is."""
+        best = min((even, *others), key=lambda layout: layout.seconds)
+        if best.seconds == inf:
+            return self._fullest(self._given)
+        if even.seconds < inf and even.seconds > best.seconds > even.seconds * (1 - CLOSE):
+            return min(even, best, key=self._simulate)
+        return best
+
+    def _simulate(self, layout: Layout) -> int:
+        """The iteration of a layout by the fast engine [ps]."""
+        design = self.design.model_copy(update={"parallelism": self.parallelism_with(layout)})
+        return time_program(design, transformer_program(design), place(design)[0])[0].total
+
+    def parallelism_with(self, layout: Layout) -> Parallelism:
+        """The parallelism of the design with the numbers of a layout."""
+        p = self.design.parallelism
+        sizes = np.diff(layout.ends, prepend=0).tolist()
+        changes: dict[str, Any] = {"stages": tuple(sizes) if len(sizes) > 1 else None} if p.solves_stages else {}
+        if p.recompute == "solve":
+            changes |= _settled_recompute(self, layout)
+        return p.model_copy(update=changes)
 
     def _fullest(self, ends: Ints) -> Layout:
         """A layout that does not fit even if all layers recompute that may."""
@@ -228,17 +252,13 @@ class _ChunkedStage:
 
 def settled_parallelism(design: Design) -> Parallelism:
     """The parallelism of a checked design with numbers in place of what is to be solved."""
-    p, solver = design.parallelism, Solver(design)
-    layout = solver.solve()
-    sizes = np.diff(layout.ends, prepend=0).tolist()
-    changes: dict[str, Any] = {"stages": tuple(sizes) if len(sizes) > 1 else None} if p.solves_stages else {}
-    if p.recompute == "solve":
-        changes |= _settled_recompute(design, solver, layout)
-    return p.model_copy(update=changes)
+    solver = Solver(design)
+    return solver.parallelism_with(solver.solve())
 
 
-def _settled_recompute(design: Design, solver: Solver, layout: Layout) -> dict[str, Any]:
+def _settled_recompute(solver: Solver, layout: Layout) -> dict[str, Any]:
     """The keys that say which layers recompute: of each virtual stage the first ones of their kind."""
+    design = solver.design
     workload = TransformerWorkload.of(design.workload)
     plain, again = open_kinds(workload.model, design.parallelism, workload.sequence)
     kinds, first = list(plain), 0

@@ -197,6 +197,8 @@ class Result:
     """Of a cluster that runs several jobs: each of them."""
     engine_reason: str | None = None
     """Why it was that engine, where `auto` chose it."""
+    solved: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of `parallelism` with the numbers that were solved for the design, as its document would give them."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Metrics of installed packages, by name (see `simcore.metrics`)."""
 
@@ -210,7 +212,7 @@ class Result:
             document["jobs"] = [{**each, "nodes": list(job.nodes), "slowdown": job.slowdown} for each, job in told]
         else:
             del document["jobs"]
-        for key in ("metrics", "order_notes", "fallbacks"):
+        for key in ("metrics", "order_notes", "fallbacks", "solved"):
             if not document[key]:
                 del document[key]
         for holder in (document, document["memory_bytes"] or {}):

@@ -301,6 +301,14 @@ def trainings(
     if interleave > 1 and draw(st.booleans()):  # the embedding and the loss count as layers
         ends = {"first_stage_layers": layers // pipeline - 1, "last_stage_layers": layers // pipeline - 1}
         layers -= 2
+    elif pipeline > 1 and draw(st.integers(0, 3)) == 0:
+        each = layers // (pipeline * interleave)
+        ends = {"stages": [each - 1, *[each] * (pipeline * interleave - 2), each + 1]}
+        ways = draw(st.permutations(["none", "selective", "full"]))
+        ends["layers"] = [
+            {"layers": f"0, 5-{layers - 1}", "recompute": ways[0]},
+            {"layers": "1-4", "recompute": ways[1]},
+        ]
     dimensions, algorithms = draw(networks(sizes))
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))

@@ -207,6 +207,26 @@ def ends_as_layers(draw: st.DrawFn, stage: int) -> Document:
     return {f"{which}_stage_layers": stage - 1 for which in chosen}
 
 
+def differing_layers(draw: st.DrawFn, layers: int, stages: int, recompute: str) -> Document:
+    """Stages of any numbers of layers, or solved ones, and layers some of which recompute; mostly neither."""
+    found: Document = {}
+    which = draw(st.sampled_from([None, None, None, "given", "solved"]))
+    if which == "given" and stages > 1:
+        middle = layers - (stages - 2)
+        first = draw(st.integers(0, middle))
+        found["stages"] = [first, *[1] * (stages - 2), middle - first]
+    elif which == "solved":
+        found["stages"] = {"solve": True}
+    if draw(st.integers(0, 3)) == 0:
+        cut = draw(st.integers(1, layers))
+        ways = draw(st.permutations(["none", "selective", "full"]))
+        found["layers"] = [{"layers": f"0-{cut - 1}", "recompute": ways[0]}]
+        found["layers"] += [{"layers": f"{cut}-{layers - 1}", "recompute": ways[1]}] if cut < layers else []
+    elif found and recompute != "selective":
+        found["recompute"] = draw(st.sampled_from([recompute, "solve"]))
+    return found
+
+
 @st.composite
 def trainings(
     draw: st.DrawFn, tensor: int = 4, pipeline: int = 4, data: int = 4, zero: int = 3, context: int = 1
@@ -249,6 +269,10 @@ def trainings(
         **switches(draw, sequence_parallel, recompute),
         **ends,
     }
+    if differing := differing_layers(draw, layers, p * interleave, recompute):
+        for key in (*ends, "recompute_layers"):
+            parallelism.pop(key, None)
+        parallelism |= differing
     pairs = parallelism["schedule"] == "1f1b" and (p == 1 or interleave > 1) and recompute != "full"
     if pairs and spread.get("expert", 1) > 1:
         parallelism["expert_overlap"] = draw(st.booleans())

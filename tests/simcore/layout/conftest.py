@@ -1,0 +1,6 @@
+"""The helpers of this folder by their plain names."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
