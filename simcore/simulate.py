@@ -137,9 +137,9 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
     if engine == "packets":
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
-        return [*packet_problems(design), *_unplayable_schedules(design, engine)]
+        return [*packet_problems(design), *_unplayable_schedules(design, engine), *_unplayable_servers(design, engine)]
     problems = _unplayable_jobs(design, engine) if design.jobs is not None else []
-    problems += _unplayable_schedules(design, engine)
+    problems += [*_unplayable_schedules(design, engine), *_unplayable_servers(design, engine)]
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -180,6 +180,15 @@ def _unplayable_schedules(design: Design, engine: str) -> list[Problem]:
         for path, p in told
         if not SCHEDULES[p.schedule].flushes
     ]
+
+
+def _unplayable_servers(design: Design, engine: str) -> list[Problem]:
+    """Parameter servers, on engines that play what NPUs send each other."""
+    if design.parallelism.parameter_server is None or engine in ("fast", "reference"):
+        return []
+    expected = f"all_reduce (engine '{engine}' plays no servers)"
+    path: Path = ("parallelism", "gradients")
+    return [Problem(path, expected, "parameter_server", "use engine 'fast' or 'reference'")]
 
 
 def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:

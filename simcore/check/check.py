@@ -14,6 +14,7 @@ from simcore.check.compute import compute_problems
 from simcore.check.network import cluster_problems, network_problems
 from simcore.check.power import power_problems
 from simcore.check.reliability import reliability_problems
+from simcore.check.served import served_network_problems
 from simcore.check.transport import transport_problems
 from simcore.collective import algorithm_named
 from simcore.cost.price import price_problems
@@ -29,6 +30,7 @@ from simcore.network import TOPOLOGIES, ratios_of
 from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
+from simcore.workload.servers import RULE as SERVED
 from simcore.workload.staleness import RULE as STALE
 
 
@@ -38,7 +40,7 @@ def check(design: Design) -> list[Problem]:
         return _check_jobs(design)
     problems = [*_check_network(design), *_check_system(design), *_check_job(design), *_check_rest(design)]
     problems += network_problems(design) + price_problems(design)
-    return problems or [*compute_problems(design), *_check_sharing(design)]
+    return problems or [*compute_problems(design), *_check_sharing(design), *served_network_problems(design)]
 
 
 def _check_job(design: Design) -> Iterator[Problem]:
@@ -74,6 +76,10 @@ def _check_jobs(design: Design) -> list[Problem]:
     problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
     if problems:
         return problems
+    for number, job in enumerate(design.jobs or ()):
+        if job.parallelism.parameter_server is not None:
+            path = ("jobs", number, "parallelism", "gradients")
+            problems.append(Problem(path, "all_reduce where there are several jobs", "parameter_server", rule=SERVED))
     for share in shares:
         found = [*_check_network(share.design), *_check_job(share.design), *network_problems(share.design)]
         problems += [_at_job(problem, share) for problem in found or compute_problems(share.design)]

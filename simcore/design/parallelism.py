@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
+from simcore.design.parameter_server import Gradients, ParameterServer
 from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size
@@ -14,6 +15,10 @@ from simcore.schedule import SCHEDULES
 Module = Literal["core_attn", "mla_up_proj", "layernorm", "mlp", "moe_act", "shared_experts", "moe"]
 """Parts of a layer that can be recomputed: the attention itself; latents' way up to keys, values and queries; norms; a
 dense block; the activation function of experts; shared experts; the half of a layer that has experts."""
+_Served = Annotated[Gradients, Tag("[key]")]
+_Reduced = Annotated[Literal["all_reduce"], Tag("[name]")]
+AnyGradients = Annotated[_Served | _Reduced, Discriminator(lambda v: "[name]" if isinstance(v, str) else "[key]")]
+"""Where gradients meet as documents write it: at a parameter server, or `all_reduce`."""
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 
 
@@ -82,8 +87,15 @@ class Parallelism(Frozen):
     data_overlap: Flag = OF_SOFTWARE
     """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers; as the software
     has it."""
+    gradients: AnyGradients | None = None
+    """Where gradients of data-parallel NPUs meet: in an `all_reduce`, unless they do at a parameter server."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
+
+    @property
+    def parameter_server(self) -> ParameterServer | None:
+        """The servers at which gradients meet; None where they are reduced."""
+        return self.gradients.parameter_server if isinstance(self.gradients, Gradients) else None
 
     @property
     def recomputed_modules(self) -> frozenset[str]:

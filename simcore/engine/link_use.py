@@ -101,6 +101,8 @@ def _refuse(design: Design) -> None:
     if "flat_ring" in design.algorithms:
         fix = "use an algorithm of one dimension"
         problems.append(Problem(("system", "collective"), "collectives of one dimension each", "flat_ring", fix))
+    if design.parallelism.parameter_server is not None:
+        problems.append(Problem(("parallelism", "gradients"), "all_reduce, between NPUs alone", "parameter_server"))
     if problems:
         raise InputError(problems, "links")
 

@@ -10,6 +10,7 @@ from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.workload.rules import batch_problems, divides, precision_problems
+from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
 from simcore.workload.transformer.document import TransformerWorkload
@@ -23,6 +24,7 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
         yield from rule(design)
     yield from unflushed_problems(design)
+    yield from server_problems(design)
     yield from expert_problems(design, model)
     for rule in (_context, _expert_tokens, _stages, _switches):
         yield from rule(design)
