@@ -37,6 +37,7 @@ from simcore.system.meetings import meetings
 from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.pruned.kind import crossing_of
 from simcore.workload.staleness import staleness_of
 
 Engine = Callable[[Design], Result]
@@ -272,6 +273,7 @@ def _result(
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
         staleness=staleness_of(design),
+        crossing=crossing_of(design),
         fallbacks=fallback_notes(design),
         orderable=order.orderable,
         order_notes=order.notes,

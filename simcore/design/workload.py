@@ -130,6 +130,7 @@ KINDS: Family[WorkloadForm] = Family(
         "layers": "simcore.workload.layer_table.kind:KIND",
         "recommender": "simcore.workload.recommender.kind:KIND",
         "inference": "simcore.workload.serving.kind:KIND",
+        "pruned": "simcore.workload.pruned.kind:KIND",
     },
 )
 """The kinds of workload by name."""

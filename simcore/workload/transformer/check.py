@@ -121,7 +121,7 @@ def _schedule(design: Design) -> Iterator[Problem]:
     elif design.data and 0 < design.microbatches < schedule.least(p.pipeline):
         least = schedule.least(p.pipeline)
         expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
-        fix = "use a larger batch, fewer stages, or another schedule"
+        fix = f"use a larger batch, fewer stages, or schedule {'zbv' if schedule.folds else '1f1b'}"
         where: Path = ("parallelism", "schedule")
         short = least / design.microbatches - 1
         yield Problem(where, expected, str(design.microbatches), fix, rule="fewest microbatches", violation=short)
