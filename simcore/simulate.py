@@ -43,6 +43,7 @@ from simcore.system.placement import find_crossing, place
 from simcore.system.trees import fallback_notes
 from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.pruned.kind import crossing_of
 from simcore.workload.staleness import staleness_of
 
 Engine = Callable[[Design], Result]
@@ -158,9 +159,9 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
             return problems
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
-        return [*packet_problems(design), *_unplayable_schedules(design, engine)]
+        return [*packet_problems(design), *_unplayable_schedules(design, engine), *_unplayable_servers(design, engine)]
     problems = _unplayable_jobs(design, engine) if design.jobs is not None else _unplayable_graph(design, engine)
-    problems += _unplayable_schedules(design, engine)
+    problems += [*_unplayable_schedules(design, engine), *_unplayable_servers(design, engine)]
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -201,6 +202,15 @@ def _unplayable_schedules(design: Design, engine: str) -> list[Problem]:
         for path, p in told
         if not SCHEDULES[p.schedule].flushes
     ]
+
+
+def _unplayable_servers(design: Design, engine: str) -> list[Problem]:
+    """Parameter servers, on engines that play what NPUs send each other."""
+    if design.parallelism.parameter_server is None or engine in ("fast", "reference"):
+        return []
+    expected = f"all_reduce (engine '{engine}' plays no servers)"
+    path: Path = ("parallelism", "gradients")
+    return [Problem(path, expected, "parameter_server", "use engine 'fast' or 'reference'")]
 
 
 def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:
@@ -340,6 +350,7 @@ def _result(
         provenance=provenance(design),
         not_modelled=unmodelled_penalties(design),
         staleness=staleness_of(design),
+        crossing=crossing_of(design),
         fallbacks=fallback_notes(design),
         orderable=order.orderable,
         order_notes=order.notes,

@@ -31,6 +31,7 @@ def print_result(result: Result) -> None:
         _training_section(result),
         _installed(result),
         _provenance_section(result),
+        _crossing_section(result),
         _penalties_section(result),
         _fallbacks_section(result),
         _solved_section(result),
@@ -207,6 +208,16 @@ def _tokens(result: Result) -> str:
     ends = result.tokens_to_train_interval
     unit = scale("tokens", ends or [result.tokens_to_train])
     return unit.text(result.tokens_to_train) + (" ({} to {})".format(*map(unit.number, ends)) if ends else "")
+
+
+def _crossing_section(result: Result) -> Section | None:
+    """What passes between the workers of a pruned network, before and after its neurons are assigned."""
+    if result.crossing is None:
+        return None
+    table = _table("", "")
+    table.add_row("with neurons in the order given", format_with_unit(result.crossing.given, "B"))
+    table.add_row("as they are assigned", format_with_unit(result.crossing.assigned, "B"))
+    return "Between workers, a replica's batch", table
 
 
 def _penalties_section(result: Result) -> Section | None:

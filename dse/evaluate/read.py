@@ -14,6 +14,7 @@ from simcore.metrics import METRICS, metrics
 from simcore.result import (
     Activity,
     Cost,
+    Crossing,
     DimensionUse,
     Draw,
     ExposedCommunication,
@@ -23,12 +24,14 @@ from simcore.result import (
     Staleness,
 )
 
-_Part = TypeVar("_Part", Staleness, Activity, Draw, JobResult, ExposedCommunication, Memory, DimensionUse, Cost, Result)
+_Part = TypeVar(
+    "_Part", Staleness, Crossing, Activity, Draw, JobResult, ExposedCommunication, Memory, DimensionUse, Cost, Result
+)
 
 
 def read_result(document: Mapping[str, Any]) -> Result:
     """The `Result` that `document` (see `Result.document`) was written from; keys of later versions are ignored."""
-    memory, staleness = document["memory_bytes"], document.get("staleness")
+    memory, staleness, crossing = document["memory_bytes"], document.get("staleness"), document.get("crossing")
     parts = {
         "exposed_communication_s": _read_part(ExposedCommunication, document["exposed_communication_s"]),
         "memory_bytes": None if memory is None else _read_part(Memory, memory),
@@ -36,6 +39,7 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "cost": _read_part(Cost, document["cost"]),
         "power": _read_draw(document.get("power")),
         "staleness": None if staleness is None else _read_part(Staleness, staleness),
+        "crossing": None if crossing is None else _read_part(Crossing, crossing),
         "order_notes": tuple(document.get("order_notes", ())),
         "jobs": tuple(
             _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())

@@ -34,7 +34,7 @@ from dse.space.split.solve import least_share
 from simcore.bounds.design import bound_any_design, totals_of
 from simcore.check.load import parse_design
 from simcore.check.power import power_problems
-from simcore.cost.linear import unit_price
+from simcore.cost.linear import servers_price, unit_price
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
@@ -260,7 +260,7 @@ def _proven_bounds(design: Design, free: Mapping[str, float | None], least: Time
         seconds=time or None,
         power=still,
         energy=max(still * time, least.get("energy", 0.0)) if time else None,
-        capital=cost.total,
+        capital=cost.total - servers_price(design),  # others of the shape may have none
         network=cost.network,
         peak=nodes_peak_watts(design),
         rack=rack_watts(design),

@@ -15,6 +15,7 @@ from typing import Any
 from dse.report.units import MISSING, clean_text, format_brief
 from dse.report.values import cell
 from simcore.collective import ALGORITHMS
+from simcore.design.parameter_server import ParameterServer
 from simcore.document.quantity import parse_quantity
 from simcore.family import Family
 from simcore.network import TOPOLOGIES
@@ -117,6 +118,16 @@ def _job_npus(job: Document) -> str:
 def _dimensions(design: Document) -> list[Document]:
     listed = _value_at(design, "cluster.dimensions")
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, (list, tuple)) else []
+
+
+def _servers(design: Document) -> str:
+    """Where gradients meet: the parameter servers, or an all-reduce."""
+    served = _value_at(design, "parallelism.gradients.parameter_server")
+    if not isinstance(served, Mapping):
+        return "all-reduce"
+    manner = ("asynchronous",) if served.get("asynchronous") else ()
+    where = ("colocated",) if served.get("place") == "colocated" else ()
+    return " ".join((clean_text(served.get("servers")), *manner, *where, "parameter servers"))
 
 
 def _npus(design: Document) -> str | None:
@@ -228,6 +239,10 @@ def is_default_extra(name: str, text: str) -> bool:
 
 _WORKLOAD = tuple(f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size"))
 _NPU = ("cluster.npu", "cluster.npu.name", "cluster.npus")
+_SERVERS = (
+    "parallelism.gradients",
+    *(f"parallelism.gradients.parameter_server.{key}" for key in ParameterServer.model_fields),
+)
 _SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
 
 
@@ -260,6 +275,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
     Aspect("recompute", "recompute {}", ("parallelism.recompute", "parallelism.layers"), _recompute, "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
+    Aspect("servers", "{}", _SERVERS, _servers, "all-reduce"),
     _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
     Aspect("collective", "{}", ("system.collective",), _algorithms),
     _simple_aspect("chunks", "{} chunks", "system.chunks"),

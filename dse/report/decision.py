@@ -38,7 +38,7 @@ _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
-_HOW = ("ZeRO", "microbatch", "interleave", "recompute")
+_HOW = ("ZeRO", "microbatch", "interleave", "recompute", "servers")
 
 
 @dataclass(frozen=True, slots=True)

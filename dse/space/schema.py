@@ -124,7 +124,8 @@ def _open_schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     for key, row in _rows(name).items():
         rows = {"type": "array", "items": {"$ref": f"#/$defs/{row}"}}
         spec["properties"][key]["anyOf"][:0] = [rows, {"type": "string"}]
-        spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section(_models(name)))}, _HOLE]}
+        if models := _models(name):
+            spec["properties"]["model"] = {"anyOf": [{"enum": list(catalog.section(models))}, _HOLE]}
         spec["required"] = [other for other in spec["required"] if other != key]
     for key in next((form.files for form in KINDS.values() if form.section.__name__ == name), {}):
         spec["properties"][key]["anyOf"].insert(0, {"type": "string"})

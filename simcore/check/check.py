@@ -14,6 +14,7 @@ from simcore.check.compute import compute_problems
 from simcore.check.network import cluster_problems, network_problems
 from simcore.check.power import power_problems
 from simcore.check.reliability import reliability_problems
+from simcore.check.served import served_network_problems
 from simcore.check.transport import transport_problems
 from simcore.collective import algorithm_named
 from simcore.cost.price import price_problems
@@ -30,6 +31,7 @@ from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
 from simcore.workload.base import kind_of
 from simcore.workload.rules import unused_problems
+from simcore.workload.servers import RULE as SERVED
 from simcore.workload.staleness import RULE as STALE
 
 
@@ -39,7 +41,7 @@ def check(design: Design) -> list[Problem]:
         return _check_jobs(design)
     problems = [*_check_network(design), *_check_system(design), *_check_job(design), *_check_rest(design)]
     problems += network_problems(design) + price_problems(design)
-    return problems or [*compute_problems(design), *_check_sharing(design)]
+    return problems or [*compute_problems(design), *_check_sharing(design), *served_network_problems(design)]
 
 
 def _check_job(design: Design) -> Iterator[Problem]:
@@ -80,10 +82,14 @@ def _check_jobs(design: Design) -> list[Problem]:
     if problems:
         return problems
     for number, job in enumerate(design.jobs or ()):
+        path: Path
         if job.parallelism.solves:
             key = "stages" if job.parallelism.solves_stages else "recompute"
             expected, fix = "numbers where several jobs run", "solve each job as a design of its own first"
             problems.append(Problem(("jobs", number, "parallelism", key), expected, "solve", fix))
+        if job.parallelism.parameter_server is not None:
+            path = ("jobs", number, "parallelism", "gradients")
+            problems.append(Problem(path, "all_reduce where there are several jobs", "parameter_server", rule=SERVED))
     if problems:
         return problems
     for share in shares:

@@ -86,6 +86,20 @@ def memory_items(design: Design) -> Iterator[Item]:
         yield Item("memory", "beyond the NPUs' own", "memory", size / GB, "GB", price, ends, 0.0, 0.0, source)
 
 
+def server_items(design: Design) -> Iterator[Item]:
+    """Dedicated parameter servers, at the price that the design says."""
+    served = design.parallelism.parameter_server
+    if served is not None and served.dedicated:
+        price, watts = served.price or 0.0, served.power or 0.0
+        each = (price, (price, price), watts, watts)
+        yield Item("parameter server", "gradients", "other", served.servers, "", *each, "as the design says it")
+
+
+def servers_price(design: Design) -> float:
+    """Price of dedicated parameter servers [$]."""
+    return sum(item.count * item.price for item in server_items(design))
+
+
 def _between(prices: PriceList, path: str, price: float) -> tuple[float, float]:
     """What a price of a list may be at the least and at the most [$]."""
     low, high = range_of(prices.ranges, path)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from simcore.cost.bill import Bill
-from simcore.cost.linear import linear_items, memory_items
+from simcore.cost.linear import linear_items, memory_items, server_items
 from simcore.cost.pieces import Beside, Pieces, buy
 from simcore.cost.rest import READ_PER_NPU, READS_FOR_WRITES
 from simcore.design.cluster import Cluster
@@ -28,8 +28,8 @@ _KEPT = 4096
 def bill_of(design: Design) -> Bill:
     """The bill of a checked design; its sums are `cluster_cost`."""
     if not design.cost.by_parts:
-        return Bill(tuple(linear_items(design)))
-    return Bill((*pieces_of(design).items, *memory_items(design)))
+        return Bill((*linear_items(design), *server_items(design)))
+    return Bill((*pieces_of(design).items, *memory_items(design), *server_items(design)))
 
 
 def pieces_of(design: Design) -> Pieces:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from simcore import catalog
 from simcore.cost.bill import GROUPS, Bill
-from simcore.cost.linear import elements, memory_beyond, npu_price, unit_price
+from simcore.cost.linear import elements, memory_beyond, npu_price, servers_price, unit_price
 from simcore.cost.materials import bill_of, pieces_of
 from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
@@ -26,7 +26,8 @@ def cluster_cost(design: Design) -> Cost:
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     npu = cluster.npus * (0.0 if prices.free_npus else npu_price(design))
     memory = cluster.npus * (memory_beyond(design) * prices.memory)
-    return Cost(network=network, npu=npu, memory=memory, total=network + npu + memory)
+    other = servers_price(design)
+    return Cost(network=network, npu=npu, memory=memory, other=other, total=network + npu + memory + other)
 
 
 def _sums(bill: Bill) -> Cost:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from simcore.design.layer_range import LayerRange, Modules, SolvedStages, Stages
+from simcore.design.parameter_server import Gradients, ParameterServer
 from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size
 from simcore.schedule import SCHEDULES
 
+_Served = Annotated[Gradients, Tag("[key]")]
+_Reduced = Annotated[Literal["all_reduce"], Tag("[name]")]
+AnyGradients = Annotated[_Served | _Reduced, Discriminator(lambda v: "[name]" if isinstance(v, str) else "[key]")]
+"""Where gradients meet as documents write it: at a parameter server, or `all_reduce`."""
 Group = Literal["tensor", "context", "expert", "data", "pipeline"]
 
 
@@ -86,8 +91,15 @@ class Parallelism(Frozen):
     data_overlap: Flag = OF_SOFTWARE
     """Gradients are reduced, and ZeRO-3's parameters gathered, beside the computation of other layers; as the software
     has it."""
+    gradients: AnyGradients | None = None
+    """Where gradients of data-parallel NPUs meet: in an `all_reduce`, unless they do at a parameter server."""
     bucket: Annotated[Size, Field(gt=0)] = 25e6
     """Least bytes of gradients that are reduced together [B]."""
+
+    @property
+    def parameter_server(self) -> ParameterServer | None:
+        """The servers at which gradients meet; None where they are reduced."""
+        return self.gradients.parameter_server if isinstance(self.gradients, Gradients) else None
 
     @property
     def recomputed_modules(self) -> frozenset[str]:

@@ -146,6 +146,7 @@ KINDS: Family[WorkloadForm] = Family(
         "recommender": "simcore.workload.recommender.kind:KIND",
         "inference": "simcore.workload.serving.kind:KIND",
         "trace": "simcore.workload.trace.kind:KIND",
+        "pruned": "simcore.workload.pruned.kind:KIND",
     },
 )
 """The kinds of workload by name."""

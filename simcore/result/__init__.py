@@ -1,11 +1,22 @@
 """What the simulator answers: for a design, and for each job where it runs several."""
 
 from simcore.result.job import JobResult, fairness, worst_slowdown
-from simcore.result.result import Activity, Cost, DimensionUse, Draw, ExposedCommunication, Memory, Result, Staleness
+from simcore.result.result import (
+    Activity,
+    Cost,
+    Crossing,
+    DimensionUse,
+    Draw,
+    ExposedCommunication,
+    Memory,
+    Result,
+    Staleness,
+)
 
 __all__ = [
     "Activity",
     "Cost",
+    "Crossing",
     "DimensionUse",
     "Draw",
     "ExposedCommunication",

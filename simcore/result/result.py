@@ -63,6 +63,16 @@ class Staleness:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """What passes between the workers of a pruned network in an iteration, of one replica [B]."""
+
+    given: float
+    """With the neurons in the order in which they are."""
+    assigned: float
+    """As the design assigns them."""
+
+
+@dataclass(frozen=True, slots=True)
 class DimensionUse:
     """Use of one network dimension by an NPU of the stage that finishes last, over the iteration.
 
@@ -208,6 +218,8 @@ class Result:
     """What of it nobody sells, or why that was not checked."""
     staleness: Staleness | None = None
     """How old the weights are that gradients are computed with; None where all are those of the update before."""
+    crossing: Crossing | None = None
+    """What passes between the workers of a pruned network; None of other workloads."""
     traffic: Traffic | None = None
     """What packets went through, where engine `packets` played them."""
     jobs: tuple[JobResult, ...] = ()
@@ -261,6 +273,7 @@ class Result:
 
 _OF_SOME = {
     "staleness",
+    "crossing",
     "traffic",
     "engine_reason",
     "stage",

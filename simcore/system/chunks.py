@@ -24,6 +24,7 @@ import numpy as np
 
 from simcore.collective import FLAT_RING, CustomAlgorithm, ListedKind, ListedMessage, kernel_seconds, routed_of
 from simcore.collective.routed import LATENCY
+from simcore.collective.served import Served, memory_seconds, served_of, server_cost
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension, block_of
@@ -213,6 +214,8 @@ class Chunker:
             return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
         if routed_of(kind):
             return Chunks([self._routed_phases(kind, group, chunk)], [0] * chunks)
+        if served := served_of(kind):
+            return Chunks([self._served_phases(served, group, chunk)], [0] * chunks)
         if goes_by_tree(self, kind, group):
             return Chunks([tree_phases(self, kind, group, chunk)], [0] * chunks)
         if kind not in ORDERED_KINDS:
@@ -252,6 +255,26 @@ class Chunker:
                 latency=inner.latency + picoseconds(LATENCY),
             )
         return phases if routed.way == "dispatch" else phases[::-1]
+
+    def _served_phases(self, served: Served, group: Sequence[GroupSlice], size: float) -> list[Phase]:
+        """Added up on inner dimensions, pushed to servers on the outermost one, pulled, and gathered back."""
+        *inner, outer = group
+        scatter, gather = [], []
+        for where in inner:
+            scatter.append(self.phase("reduce_scatter", where, size, size, of_two=True))
+            gather.append(self.phase("all_gather", where, size, size / where.part.members, of_two=True))
+            size /= where.part.members
+        dimension, npus = self.design.cluster.dimensions[outer.dimension], self.design.cluster.npus
+        cost, rate = server_cost(served, outer.part.members, npus), self.rate_reached(outer)
+        slowed = slowdown(dimension.efficiency, size / served.servers) * size / rate
+        memory = 0.0 if self.links_alone else memory_seconds(served, npus) * size / 2
+        alone, occupied = (picoseconds(max(time, memory)) for time in (cost.alone * slowed, cost.occupied * slowed))
+        latency, other = picoseconds(dimension.latency, least=0) + alone - occupied, alone - occupied
+        pushed, pulled = (
+            Phase(outer.dimension, occupied, latency, size, sent * size, kind, None, other)
+            for kind, sent in (("push", cost.pushed), ("pull", cost.pulled))
+        )
+        return [*scatter, pushed, pulled, *reversed(gather)]
 
     def _shift_phase(self, group: Sequence[GroupSlice], size: float) -> Phase:
         """Every member of a group passes a chunk on to the next one of a ring: all wait for the slowest dimension."""

@@ -106,6 +106,8 @@ class DataParallel:
     def _reduce(self, amount: Amount, waits: Waits) -> tuple[Operator, ...]:
         """Start the reduction of gradients over their group; with ZeRO into shards."""
         kind = "reduce_scatter" if self.design.parallelism.zero else "all_reduce"
+        if (served := self.design.parallelism.parameter_server) is not None:
+            kind = served.kind
         width = self._precisions[1]
         return tuple(
             Start(kind, group.name, parameters * width, waits)

@@ -47,6 +47,10 @@ OF_SCHEDULE = {
 """What is known of schedules that never flush, by name."""
 
 
+ASYNCHRONOUS = "Inception and PixelCNN ended less accurate than with synchronous updates (arXiv 1604.00981)"
+"""What is known of asynchronous updates."""
+
+
 def unmodelled_penalties(design: Design) -> tuple[str, ...]:
     """What a checked design is known to pay in loss or tokens that no metric counts, a sentence each."""
     workload = design.workload
@@ -65,5 +69,8 @@ def _old_weights(design: Design) -> str | None:
     if staleness is None:
         return None
     age = f"weights up to {staleness.updates} update{'s' if staleness.updates > 1 else ''} old"
+    served = design.parallelism.parameter_server
+    if served is not None and served.asynchronous:
+        return f"{age} (asynchronous parameter server): {ASYNCHRONOUS}; an iteration without may be worth more"
     said = OF_SCHEDULE.get(design.parallelism.schedule, "nothing is known of its convergence")
     return f"{age} (schedule {design.parallelism.schedule}): {said}; an iteration of another schedule may be worth more"

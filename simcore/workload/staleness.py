@@ -2,11 +2,13 @@
 
 A pipeline that never empties (`simcore.schedule.pipedream`) applies gradients to newer weights than those that they
 were computed with. How many more tokens a training takes then follows from no rule. So the age of weights is said
-beside every time, and no time of a whole training is.
+beside every time, and no time of a whole training is. Asynchronous parameter servers do it too: while a worker is busy,
+each of the W - 1 others changes the weights once, and a slow worker's gradients are older by as much as it is slower.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from simcore.design.design import Design
@@ -30,6 +32,10 @@ def staleness_of(design: Design) -> Staleness | None:
     if not design.workload.computes or not kind_of(design.workload).trained:
         return None
     p = design.parallelism
+    served = p.parameter_server
+    if served is not None and served.asynchronous and design.data > 1:
+        slowest = max((straggler.slowdown for straggler in design.cluster.stragglers), default=1.0)
+        return Staleness(math.ceil((design.data - 1) * slowest), design.workload.global_batch // design.data, 1)
     schedule = SCHEDULES[p.schedule]
     updates = schedule.staleness(p.pipeline)
     if not updates:

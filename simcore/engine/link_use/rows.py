@@ -9,6 +9,7 @@ import numpy as np
 
 from simcore.design.design import Design
 from simcore.design.dimension import block_of
+from simcore.document.problem import InputError, Problem
 from simcore.engine.flow.loads import Load, row_loads
 from simcore.engine.flow.of_jobs import _loads as shared_loads
 from simcore.engine.flow.rows import Row, unpack
@@ -48,8 +49,11 @@ class Part(NamedTuple):
 def use_of_links(design: Design, *seconds: float) -> tuple[RowUse, ...]:
     """The links of each different row of each dimension; `seconds` are those of an iteration, of each job.
 
-    Raises `InputError` where failed links leave no way.
+    Raises `InputError` where failed links leave no way, and for parameter servers, whose links are not of the fabric.
     """
+    if design.parallelism.parameter_server is not None:
+        expected = "all_reduce, between NPUs alone"
+        raise InputError([Problem(("parallelism", "gradients"), expected, "parameter_server")], "links")
     tenants = tenants_of(design, seconds)
     rings = {tenant.number: rings_of(tenant) for tenant in tenants}
     found = []

@@ -17,6 +17,7 @@ from functools import partial
 
 import simpy
 
+from simcore.collective.served import served_of
 from simcore.engine.reference.clock import NETWORK, PICK, Moment, now
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.processor import Processor
@@ -81,6 +82,12 @@ class Queue:
         served()
 
 
+def _goes_alone(kind: str) -> bool:
+    """Whether no member of a group waits for another."""
+    served = served_of(kind)
+    return served is not None and served.alone
+
+
 @dataclass
 class PhaseLevelPart:
     """One member's part of a collective: its chunks on their way through the phases."""
@@ -94,7 +101,7 @@ class PhaseLevelPart:
     left: int
     done: simpy.Event
     alone: bool = False
-    """A message: no other member takes part."""
+    """A message, or a push to servers that waits for nobody: no other member takes part."""
 
 
 @dataclass
@@ -126,7 +133,7 @@ class PhaseLevel(Transport):
             self._paths[key] = self.chunker.split_collective(kind, self.cluster.placement[group], size)
         sequence = self.sequences[npu, group]
         self.sequences[npu, group] += 1
-        return self._issue(npu, group, sequence, self._paths[key])
+        return self._issue(npu, group, sequence, self._paths[key], alone=_goes_alone(kind))
 
     def send_message(self, npu: int, group: str, target: int, size: float) -> simpy.Event:
         """See `Transport.send_message`: it occupies the sender's queues alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import simpy
@@ -107,9 +108,40 @@ class ProgramRun:
         if stuck:
             schedule = self.program.schedule
             raise RuntimeError(f"pipeline schedule {schedule} waits for itself: NPUs {stuck} never finished")
-        last = min(self.npus, key=lambda npu: (-npu.finish, npu.stage, npu.number))
+        served = self.cluster.design.parallelism.parameter_server
+        if served is not None and served.asynchronous:
+            return self._mean_of_workers()
+        last = min(self.npus, key=self._order_of_ends)
         use = self.transport.use_of(last.number)
         return Timing(last.finish - self.begin, last.spent, last.bubble, last.stage, use.busy, use.sent)
+
+    @staticmethod
+    def _order_of_ends(npu: NpuProcess) -> tuple[int, int, int]:
+        return -npu.finish, npu.stage, npu.number
+
+    def _mean_of_workers(self) -> Timing:
+        """The iteration of workers that do not wait for each other: as many of theirs as there are workers.
+
+        Worker w ends one in T_w, so all end W of them in W / sum(1 / T_w), of which each takes the share 1 / T_w: times
+        are their mean with these weights. What is said is of the NPU of each worker that finishes last.
+        """
+        workers: dict[int, NpuProcess] = {}
+        for npu in sorted(self.npus, key=self._order_of_ends):
+            workers.setdefault(self.cluster.rank(npu.number, "data"), npu)
+        lasts = list(workers.values())
+        rates = [1 / (npu.finish - self.begin) for npu in lasts]
+        whole = sum(rates)
+
+        def mean(values: Sequence[float]) -> float:
+            return sum(rate * value for rate, value in zip(rates, values, strict=True)) / whole
+
+        spent = {category: round(mean([npu.spent[category] for npu in lasts])) for category in Category}
+        total = round(len(lasts) / whole)
+        bubble = total - sum(spent.values())
+        uses = [self.transport.use_of(npu.number) for npu in lasts]
+        busy = [round(mean(each)) for each in zip(*(use.busy for use in uses), strict=True)]
+        sent = [mean(each) for each in zip(*(use.sent for use in uses), strict=True)]
+        return Timing(total, spent, bubble, lasts[0].stage, busy, sent)
 
 
 def time_collective(design: Design, single: Start, links: bool = False) -> Timing:

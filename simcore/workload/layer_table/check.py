@@ -10,6 +10,7 @@ from simcore.schedule import SCHEDULES
 from simcore.workload.layer_table.document import LayerWorkload
 from simcore.workload.layer_table.program import rows_of
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
+from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
 
@@ -39,6 +40,7 @@ def table_problems(design: Design) -> Iterator[Problem]:
     if SCHEDULES[p.schedule].splits:
         yield Problem(("parallelism", "schedule"), "1f1b or gpipe for a table of layers", p.schedule)
     yield from unflushed_problems(design)
+    yield from server_problems(design)
     if design.data and 0 < design.microbatches < (least := SCHEDULES[p.schedule].least(p.pipeline)):
         expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
         yield Problem(("parallelism", "schedule"), expected, str(design.microbatches), rule="fewest microbatches")

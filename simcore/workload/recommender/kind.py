@@ -13,6 +13,7 @@ from simcore.workload.base import Totals, WorkloadKind
 from simcore.workload.recommender.document import RecommenderWorkload
 from simcore.workload.recommender.program import ROW_STATE, recommender_flops, recommender_program
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
+from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 
 _UNUSED = (
@@ -44,6 +45,7 @@ class RecommenderTraining(WorkloadKind):
         yield from batch_problems(design)
         yield from sharding_problems(design)
         yield from unused_problems(design, _UNUSED)
+        yield from server_problems(design)
         yield from precision_problems(design)
 
     def program(self, design: Design) -> Program:

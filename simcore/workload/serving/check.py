@@ -22,6 +22,7 @@ _UNUSED = (
     "gather",
     "shard_group",
     "schedule",
+    "gradients",
     "interleave",
     "recompute",
     "recompute_layers",

@@ -11,6 +11,7 @@ from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import WEIGHTS
 from simcore.workload.rules import batch_problems, divides, precision_problems
+from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
 from simcore.workload.transformer.check_layers import layer_problems, missing_modules
@@ -25,6 +26,7 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
         yield from rule(design)
     yield from unflushed_problems(design)
+    yield from server_problems(design)
     yield from expert_problems(design, model)
     for rule in (_context, _expert_tokens, _stages, layer_problems, _switches):
         yield from rule(design)
@@ -122,7 +124,7 @@ def _schedule(design: Design) -> Iterator[Problem]:
     elif design.data and 0 < design.microbatches < schedule.least(p.pipeline):
         least = schedule.least(p.pipeline)
         expected = f"at least {least} microbatches for schedule {p.schedule} on {p.pipeline} stages"
-        fix = "use a larger batch, fewer stages, or another schedule"
+        fix = f"use a larger batch, fewer stages, or schedule {'zbv' if schedule.folds else '1f1b'}"
         where: Path = ("parallelism", "schedule")
         short = least / design.microbatches - 1
         yield Problem(where, expected, str(design.microbatches), fix, rule="fewest microbatches", violation=short)

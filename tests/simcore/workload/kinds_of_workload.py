@@ -48,6 +48,12 @@ EXAMPLES: dict[str, list[Document]] = {
             "parallelism": {"tensor": 2, "pipeline": 2},
         },
     ],
+    "pruned": [
+        {
+            "workload": {"widths": [64, 64], "density": 0.1, "partition": "repurpose", "global_batch": 8},
+            "parallelism": {"tensor": 4},
+        },
+    ],
 }
 """Documents by kind, without a cluster: they run on any 8 NPUs in rows of 4."""
 
