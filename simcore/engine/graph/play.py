@@ -187,6 +187,8 @@ def _arrive(graph: Ints, play: Ints, node: int, now: int) -> None:
 def _end_sent(state: Ints, graph: Ints, play: Ints, number: int) -> None:
     """What the network of a class has done ends, and its messages arrive."""
     own, out = locate_class(play, number), play[OUT_AT] + first_node(graph, number)
+    if state[OUTSTANDING] == play[own + SENDING]:
+        return  # nothing is over
     kept = 0
     for i in range(play[own + SENDING]):
         node = play[out + i]
