@@ -94,6 +94,8 @@ def _workload(design: Document) -> str | None:
         return None
     if "collective" in work:
         return clean_text(f"{work['collective']} of {work.get('size')}")
+    if isinstance(work.get("widths"), (list, tuple)):
+        return f"a pruned network of {len(work['widths']) - 1} layers"
     named = next((work[key] for key in ("model", "layers", "trace") if key in work), None)
     return None if named is None else shorten_value(named)
 
@@ -223,7 +225,9 @@ def is_default_extra(name: str, text: str) -> bool:
     return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {shorten_value(_DIMENSION_DEFAULTS[name])}
 
 
-_WORKLOAD = tuple(f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size"))
+_WORKLOAD = tuple(
+    f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size", "widths")
+)
 _NPU = ("cluster.npu", "cluster.npu.name", "cluster.npus")
 _SERVERS = (
     "parallelism.gradients",
@@ -260,6 +264,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
     _simple_aspect("recompute", "recompute {}", "parallelism.recompute", "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
+    _simple_aspect("partition", "neurons by {}", "workload.partition"),
     Aspect("servers", "{}", _SERVERS, _servers, "all-reduce"),
     _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
     Aspect("collective", "{}", ("system.collective",), _algorithms),
