@@ -59,16 +59,19 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
     engine would take too long.
     """
+    if callable(engine):
+        return with_measured(design, engine(design))
+    if engine not in BUILT_IN:
+        known = ", ".join(f"'{name}'" for name in BUILT_IN)
+        raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
     settled = settle(design)
     result = _simulate_settled(settled, engine)
     return result if settled is design else replace(result, solved=solved_keys(settled))
 
 
-def _simulate_settled(design: Design, engine: str | Engine) -> Result:
-    """The result of a design with nothing left to be solved."""
-    if callable(engine):
-        return with_measured(design, engine(design))
-    if engine in BUILT_IN and design.jobs is not None:
+def _simulate_settled(design: Design, engine: str) -> Result:
+    """The result of a design with nothing left to be solved, of an engine of `BUILT_IN`."""
+    if design.jobs is not None:
         return _simulate_jobs(design, engine)
     if engine == "auto":
         return _simulate_by_choice(design)
@@ -78,10 +81,7 @@ def _simulate_settled(design: Design, engine: str | Engine) -> Result:
         return _simulate_flow(design)
     if engine in ("reference", "reference_links"):
         return _simulate_reference(design, engine)
-    if engine == "packets":
-        return _simulate_packets(design)
-    known = ", ".join(f"'{name}'" for name in BUILT_IN)
-    raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
+    return _simulate_packets(design)
 
 
 def _simulate_jobs(design: Design, engine: str) -> Result:

@@ -10,6 +10,7 @@ from dse.export.torchtitan import TorchTitan
 from simcore.design.design import Design
 from simcore.design.workload import USUAL, workload_tag
 from simcore.document.problem import InputError, Problem
+from simcore.layout.settle import settle
 
 TARGETS: dict[str, Target] = {target.name: target for target in (Megatron(), TorchTitan(), DeepSpeed())}
 """Programs by the name that `--for` has."""
@@ -27,6 +28,7 @@ def export(design: Design, target: str) -> Exported:
         raise InputError([Problem(("jobs",), "one job", f"{len(design.jobs)} jobs", "export a design of each")])
     if (tag := workload_tag(design.workload)) != USUAL:
         raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
+    design = settle(design)
     text = program.write(design)
     left = unsaid(design, program, program.read(text))
     return Exported(program.name, program.file, text, left, tuple(_notes(design, program)))

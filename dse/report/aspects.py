@@ -95,6 +95,8 @@ def _workload(design: Document) -> str | None:
         return None
     if "collective" in work:
         return clean_text(f"{work['collective']} of {work.get('size')}")
+    if isinstance(work.get("widths"), (list, tuple)):
+        return f"a pruned network of {len(work['widths']) - 1} layers"
     if isinstance(named := work.get("trace"), Mapping):
         return clean_text(f"trace {PurePath(str(named.get('path'))).name}")
     named = next((work[key] for key in ("model", "layers") if key in work), None)
@@ -237,7 +239,9 @@ def is_default_extra(name: str, text: str) -> bool:
     return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {shorten_value(_DIMENSION_DEFAULTS[name])}
 
 
-_WORKLOAD = tuple(f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size"))
+_WORKLOAD = tuple(
+    f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size", "widths")
+)
 _NPU = ("cluster.npu", "cluster.npu.name", "cluster.npus")
 _SERVERS = (
     "parallelism.gradients",
@@ -275,6 +279,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
     Aspect("recompute", "recompute {}", ("parallelism.recompute", "parallelism.layers"), _recompute, "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
+    _simple_aspect("partition", "neurons by {}", "workload.partition"),
     Aspect("servers", "{}", _SERVERS, _servers, "all-reduce"),
     _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
     Aspect("collective", "{}", ("system.collective",), _algorithms),

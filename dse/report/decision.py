@@ -38,7 +38,7 @@ _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
-_HOW = ("ZeRO", "microbatch", "interleave", "recompute", "servers")
+_HOW = ("ZeRO", "microbatch", "interleave", "recompute", "servers", "partition")
 
 
 @dataclass(frozen=True, slots=True)
