@@ -38,6 +38,7 @@ COMMANDS = {
     "validate": "compare predictions with measured iterations",
     "calibrate": "fit a device's efficiency curve to measured iterations",
     "calibrate-fabric": "fit a machine's network to what nccl-tests or rccl-tests printed",
+    "reproduce": "run the studies of published results; published, obtained, verdict",
     "astra": "run ASTRA-sim's own input files",
     "trace": "make, summarise, draw and share Chakra traces",
 }

@@ -1,0 +1,103 @@
+"""Reproduce published results: run the studies, and print published, obtained, difference and verdict.
+
+A study is a folder under `studies/`: documents that anyone can copy, and the published values. Exit status 1 where a
+verdict is not the one that the study says: a value that differs without a reason, or a reason that no longer holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dse.reproduce.play import Obtained
+    from dse.reproduce.study import Study
+
+EXAMPLES = """examples:
+  dse reproduce                        # all studies
+  dse reproduce themis libra
+  dse reproduce --quick                # a few rows of each, in two minutes
+  dse reproduce --out docs/reproduction.md
+
+What was measured is kept in runs/reproduce, so that an interrupted run goes on where it was.
+--json prints [{study, part, place, unit, published, obtained, difference, relative, verdict, why}].
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of `dse reproduce`."""
+    command.add_argument("studies", metavar="STUDY", nargs="*", help="names under studies/, or folders [all]")
+    command.add_argument("--quick", action="store_true", help="a few rows of each study")
+    command.add_argument(
+        "--root", type=Path, default=Path("studies"), metavar="DIR", help="folder of studies [studies]"
+    )
+    command.add_argument(
+        "--kept", type=Path, default=Path("runs/reproduce"), metavar="DIR", help="what was measured [runs/reproduce]"
+    )
+    command.add_argument("--out", type=Path, metavar="FILE", help="write the tables as a page")
+    command.add_argument("--json", action="store_true", help="print the rows as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `dse reproduce`."""
+    from dse.door.progress import Phases
+    from dse.reproduce.play import obtain
+    from dse.reproduce.study import find_studies
+    from dse.reproduce.table import as_json, markdown, summary
+    from dse.study.files import write_whole
+
+    studies = [
+        (study, [row for row in study.rows if row.quick or not options.quick])
+        for study in find_studies(options.root, options.studies)
+    ]
+    every: list[Obtained] = []
+    pages = []
+    with Phases(options.interrupt) as phases:
+        for study, rows in studies:
+            phases.phase(f"reproducing {study.name}")
+            done = list(
+                obtain(
+                    study,
+                    rows,
+                    options.kept,
+                    lambda row: phases.note(f"{row.part.name}: {', '.join(row.place.values())}"),
+                )
+            )
+            pages.append(markdown(study, done))
+            every += done
+            if not options.json:
+                _print(study, done)
+    if options.out is not None:
+        write_whole(options.out, _page(pages).encode())
+        print(f"wrote {options.out}", file=sys.stderr)
+    if options.json:
+        print(json.dumps(as_json(every), ensure_ascii=False, allow_nan=False))
+    else:
+        print(f"{len(every)} rows: {summary(every)}")
+    return 0 if all(each.expected for each in every) else 1
+
+
+def _print(study: Study, obtained: list[Obtained]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dse.reproduce.table import difference, summary
+
+    console = Console(highlight=False)
+    console.print(f"{study.document.title} ({study.document.source}): {summary(obtained)}")
+    table = Table(box=None, pad_edge=False)
+    for head in ("", "published", "obtained", "difference", "verdict"):
+        table.add_column(head, justify="left" if head in ("", "verdict") else "right")
+    for each in obtained:
+        unit = each.row.part.unit
+        numbers = (f"{each.row.published:g} {unit}", f"{each.value:.6g}", difference(each))
+        table.add_row(", ".join(each.row.place.values()) or each.row.part.name, *numbers, each.verdict)
+    console.print(table)
+
+
+def _page(pages: list[str]) -> str:
+    head = "# Published results, reproduced\n\nWritten by `dse reproduce --out docs/reproduction.md`.\n\n"
+    return head + "\n".join(pages)

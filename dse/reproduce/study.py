@@ -1,0 +1,187 @@
+"""A study: documents to run, over the axes that a paper varied, and the values that it published.
+
+    studies/NAME/
+      study.yaml      title, source, and parts
+      *.yaml          designs and spaces of the parts
+      *.csv           published values: a column an axis, `published`, and `why` where ours is known to differ
+
+A part runs one document for each row of its table. An axis has named alternatives, which set keys of the document and
+give numbers; a row names one of each axis.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from dse.space.expression import Expression
+from simcore.document.field import Frozen
+from simcore.document.form import describe_error
+from simcore.document.problem import InputError, Problem, Refusal, suggest_nearest
+from simcore.document.text import read_document
+
+FILE = "study.yaml"
+PUBLISHED, WHY = "published", "why"
+_MOST_BYTES = 4 << 20
+
+
+class Alternative(Frozen):
+    """One place on an axis."""
+
+    set: dict[str, Any] = {}
+    """Keys of the document, by dotted path, with their values."""
+    given: dict[str, float] = {}
+    """Numbers that the expression of a part may name."""
+
+
+class Part(Frozen):
+    """One table of a study."""
+
+    name: str
+    about: str = ""
+    run: dict[str, Any]
+    """What is run: of `dse.reproduce.measure.MEASURES` the one that has these keys."""
+    axes: dict[str, dict[str, Alternative]] = {}
+    """What is varied, by name; alternatives by name."""
+    against: dict[str, str] = {}
+    """What `base` of the expression is: the same row with these alternatives."""
+    obtained: str
+    """The value of a row, of what was measured."""
+    published: str
+    """The file with the rows."""
+    unit: str = ""
+    within: Annotated[float, Field(ge=0)]
+    """Up to which difference a value is reproduced, in its unit, or as a share where `relative`."""
+    relative: bool = False
+    quick: dict[str, tuple[str, ...]] | None = None
+    """Rows of `--quick`, by the alternatives that they have; unless given none."""
+
+    @model_validator(mode="after")
+    def _names_what_there_is(self) -> Part:
+        for axis, name in [*self.against.items(), *((a, n) for a, names in (self.quick or {}).items() for n in names)]:
+            if axis not in self.axes or name not in self.axes[axis]:
+                raise Refusal(f"an alternative of an axis of '{self.name}'", f"{axis}: {name}")
+        Expression(self.obtained).validate()
+        return self
+
+
+class StudyDocument(Frozen):
+    """`study.yaml`."""
+
+    title: str
+    source: str
+    """Where the values were published."""
+    about: str = ""
+    parts: Annotated[tuple[Part, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published value, and where it stands on the axes."""
+
+    part: Part
+    place: dict[str, str]
+    published: float
+    why: str
+    """Why ours differs; empty where it should not."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether it is one of `--quick`."""
+        wanted = self.part.quick
+        return wanted is not None and all(self.place[axis] in names for axis, names in wanted.items())
+
+    def at(self, place: dict[str, str]) -> tuple[dict[str, Any], dict[str, float]]:
+        """The keys that are set and the numbers that are given at a place on the axes."""
+        chosen = [self.part.axes[axis][name] for axis, name in place.items()]
+        changes = {path: value for each in chosen for path, value in each.set.items()}
+        return changes, {name: number for each in chosen for name, number in each.given.items()}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that was read."""
+
+    folder: Path
+    document: StudyDocument
+
+    @property
+    def name(self) -> str:
+        """As the command line has it."""
+        return self.folder.name
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Every row of every part; raises `InputError` with all that is wrong in the tables."""
+        problems: list[Problem] = []
+        rows = [row for part in self.document.parts for row in _rows(self.folder, part, problems)]
+        if problems:
+            raise InputError(problems, str(self.folder))
+        return tuple(rows)
+
+
+def read_study(folder: Path) -> Study:
+    """The study of a folder; raises `InputError` with every problem of its document."""
+    path = folder / FILE
+    if not path.is_file():
+        raise InputError([Problem(("STUDY",), f"a folder with {FILE}", f"{folder}")], "command line")
+    document = read_document(path)
+    try:
+        return Study(folder, TypeAdapter(StudyDocument).validate_python(document.data))
+    except ValidationError as error:
+        problems = [
+            Problem(entry["loc"], *describe_error(entry), line=document.line(entry["loc"])) for entry in error.errors()
+        ]
+        raise InputError(problems, str(path)) from None
+
+
+def find_studies(root: Path, names: list[str]) -> list[Study]:
+    """The studies of these names (or folders); all of `root` unless any is named."""
+    known = {path.parent.name: path.parent for path in sorted(root.glob(f"*/{FILE}"))}
+    if not known and not names:
+        fix = "run it where the folder 'studies' of the project is, or name a study's folder"
+        raise InputError([Problem(("STUDY",), "a folder of studies", f"none in {root}", fix)], "command line")
+    wanted = names or list(known)
+    problems = [
+        Problem(("STUDY",), f"one of {', '.join(known)}, or a folder", name, suggest_nearest(name, known))
+        for name in wanted
+        if name not in known and not Path(name).is_dir()
+    ]
+    if problems:
+        raise InputError(problems, "command line")
+    return [read_study(known.get(name, Path(name))) for name in wanted]
+
+
+def _rows(folder: Path, part: Part, problems: list[Problem]) -> Iterator[Row]:
+    path = inside(folder, part.published)
+    with path.open(newline="", encoding="utf-8") as file:
+        for number, line in enumerate(csv.DictReader(file), 2):
+            place = {axis: line.get(axis) or "" for axis in part.axes}
+            wrong = [axis for axis, name in place.items() if name not in part.axes[axis]]
+            problems += [
+                Problem((part.published, axis), f"one of {', '.join(part.axes[axis])}", f"'{place[axis]}'", line=number)
+                for axis in wrong
+            ]
+            try:
+                published = float(line.get(PUBLISHED) or "")
+            except ValueError:
+                problems.append(Problem((part.published, PUBLISHED), "a number", f"{line.get(PUBLISHED)}", line=number))
+                continue
+            if not wrong:
+                yield Row(part, place, published, (line.get(WHY) or "").strip())
+
+
+def inside(folder: Path, name: str) -> Path:
+    """A file that a study names; raises `InputError` where it is not one of its folder, or not there."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        raise InputError([Problem((FILE,), "a file in the study's folder", f"'{name}'")], str(folder))
+    if path.stat().st_size > _MOST_BYTES:
+        raise InputError([Problem((FILE,), f"a file of at most {_MOST_BYTES} B", f"'{name}'")], str(folder))
+    return path
