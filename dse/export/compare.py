@@ -51,8 +51,7 @@ def _leaves_of(design: Design) -> dict[str, Any]:
     """What the sections that a target is told say, by path; the model by its shape, stages by their layers."""
     document = design.document()
     workload = document["workload"]
-    assert isinstance(design.workload, TransformerWorkload)
-    model = design.workload.model
+    model = TransformerWorkload.of(design.workload).model
     settled: dict[str, Any] = {"feed_forward": model.ffn, "kv_heads": model.key_heads, "head_dim": model.qk_head_dim}
     settled |= {"tied": model.shares_embedding, "biases": sorted(model.biases)}
     workload["model"] = model.model_dump(exclude={"name", "source"}, exclude_none=True) | settled

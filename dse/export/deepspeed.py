@@ -35,8 +35,7 @@ class DeepSpeed(Target):
 
     def write(self, design: Design) -> str:
         """See `Target.write`."""
-        workload, p = design.workload, design.parallelism
-        assert isinstance(workload, TransformerWorkload)
+        workload, p = TransformerWorkload.of(design.workload), design.parallelism
         if p.pipeline > 1 and p.zero >= 2:
             problem = Problem(
                 ("parallelism", "zero"),

@@ -54,8 +54,7 @@ class Megatron(Target):
 
     def write(self, design: Design) -> str:
         """See `Target.write`."""
-        workload = design.workload
-        assert isinstance(workload, TransformerWorkload)
+        workload = TransformerWorkload.of(design.workload)
         said = Arguments()
         give_model(workload.model, said)
         said.give("--seq-length", workload.sequence)
@@ -161,8 +160,7 @@ def _give_parallelism(said: Arguments, design: Design) -> None:
 
 def _give_stages(said: Arguments, design: Design) -> None:
     """Layers of the stages: Megatron-LM's even ones, its shorter ends, or where these do not do, each one's."""
-    workload, p = design.workload, design.parallelism
-    assert isinstance(workload, TransformerWorkload)
+    workload, p = TransformerWorkload.of(design.workload), design.parallelism
     ends = {flag: number for key, flag in _ENDS.items() if (number := getattr(p, key)) is not None}
     layers = stage_layers(workload.model, p)
     middle = layers[1:-1] or layers

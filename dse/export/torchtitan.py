@@ -62,8 +62,7 @@ class TorchTitan(Target):
 
     def write(self, design: Design) -> str:
         """See `Target.write`."""
-        workload, p = design.workload, design.parallelism
-        assert isinstance(workload, TransformerWorkload)
+        workload, p = TransformerWorkload.of(design.workload), design.parallelism
         module, config, _ = _MODELS[_known(workload.model)]
         said = Arguments()
         said.give("--module", module)

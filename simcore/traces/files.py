@@ -121,9 +121,7 @@ def _read_trace(path: Path, content: bytes | None = None) -> Trace:
 
 
 def _as_input_error(path: Path, error: AstraInputError) -> InputError:
-    text = str(error).removeprefix(f"{path}: ")
-    expected, _, found = text.partition(", got ")
-    return InputError([Problem((str(path),), expected.replace("expected ", "", 1), found or "something else")], "trace")
+    return InputError([Problem((str(path),), "a readable trace", str(error).removeprefix(f"{path}: "))], "trace")
 
 
 def _read_groups(path: Path) -> Mapping[int, tuple[int, ...]]:

@@ -64,9 +64,8 @@ class TextSource:
             recorder = _Recorder(workload, request.passes, len(sizes), model)
             recorder.play()
         except AstraInputError as error:
-            text = str(error).removeprefix(f"{request.path}: ").removeprefix("expected ")
-            expected, _, found = text.partition(", got ")
-            raise InputError([Problem((request.path,), expected, found or "something else")], "trace") from None
+            found = str(error).removeprefix(f"{request.path}: ")
+            raise InputError([Problem((request.path,), "a text workload that can be played", found)], "trace") from None
         npus = 1
         for size in sizes:
             npus *= size

@@ -26,8 +26,9 @@ from simcore.design.design import Design  # noqa: E402
 from simcore.design.jobs import shares_of  # noqa: E402
 from simcore.engine.flow.links import links_of  # noqa: E402
 from simcore.engine.reference import estimate_events  # noqa: E402
+from simcore.engine.unplayable import find_unplayable  # noqa: E402
 from simcore.memory.plan import program_of  # noqa: E402
-from simcore.simulate import find_unplayable, simulate  # noqa: E402
+from simcore.simulate import simulate  # noqa: E402
 from simcore.system.placement import place  # noqa: E402
 
 TARGET = ROOT / "docs" / "accuracy-details.md"

@@ -139,7 +139,7 @@ ORDER = {
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
-        *("export", "explain", "catalogue", "door", "cli"),
+        *("export", "reproduce", "explain", "catalogue", "door", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""

@@ -31,8 +31,9 @@ from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Path, Problem, format_path
 from simcore.document.quantity import parse_quantity, write_quantity
+from simcore.engine.unplayable import find_unplayable
 from simcore.memory.plan import program_of
-from simcore.simulate import find_unplayable, simulate
+from simcore.simulate import simulate
 from simcore.system.chunks import Chunker
 
 Vector = NDArray[np.float64]
