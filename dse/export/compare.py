@@ -16,6 +16,8 @@ from simcore.workload.transformer.stages import stage_layers
 
 _PLANS = {"training_tokens", "training_batch", "critical_batch"}
 """Keys of a workload about the whole training, which the user gives as a number of steps."""
+_FOLLOWS = {"parallelism.zero": ("parallelism.accumulate", "parallelism.gather")}
+"""Keys whose difference follows from another's."""
 _OF_GROUP = {
     "tensor": ("sequence_parallel", "tensor_overlap", "expert_tensor"),
     "context": ("context_communication", "context_overlap"),
@@ -34,7 +36,10 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
     ]
     if (order := _order(design, design.cluster.placement)) != (its := _order(design, said.placement)):
         found.append(Unsaid("cluster.placement", _text(order), _text(its)))
-    return tuple(entry for entry in found if not any(entry.path.startswith(path) for path in target.elsewhere))
+    left = {entry.path for entry in found}
+    follows = {path for key, paths in _FOLLOWS.items() if key in left for path in paths}
+    aside = tuple(target.elsewhere)
+    return tuple(entry for entry in found if entry.path not in follows and not entry.path.startswith(aside))
 
 
 def read_back(design: Design, target: Target, said: Said) -> Design:
