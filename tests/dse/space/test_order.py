@@ -18,7 +18,7 @@ from simcore.design.cluster import Cluster
 from simcore.document.problem import InputError
 
 SPACES = sorted(Path("spaces").resolve().glob("*.yaml"))
-HYPOTHETICAL = {"transformer1t", "cluster_for_two", "expanded_memory"}
+HYPOTHETICAL = {"transformer1t", "cluster_for_two", "expanded_memory", "trace"}
 
 NODE = {"topology": "switch", "size": 4, "bandwidth": "300 GB/s", "latency": "700 ns", "tier": "node"}
 SOLD = {"npu": "a100-80gb", "dimensions": [{**NODE, "size": 8}]}

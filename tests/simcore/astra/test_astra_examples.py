@@ -225,7 +225,8 @@ def test_the_operation_table_of_a_trace_is_written_as_csv(tmp_path: Path) -> Non
     astra.write_csv(result, tmp_path / "operations.csv")
     header, row = (tmp_path / "operations.csv").read_text().splitlines()
     assert header.startswith("name,node,kind,start,end")
-    assert row == "ALL_REDUCE_0,0,collective,0,64440,64440,0,64440"
+    sent = 2 * 7 * 2**20 // 8  # of 1 MiB over 8 NPUs
+    assert row == f"ALL_REDUCE_0,0,collective,0,64440,{sent},64440,0,64440,{sent},0.530411"
 
 
 def test_finish_times_are_given_for_every_npu(tmp_path: Path) -> None:
