@@ -49,11 +49,23 @@ def crowded_out(design: Design) -> dict[GroupSlice, str]:
 @once
 def _groups_with_trees(design: Design) -> list[str]:
     """The groups with collectives that trees can do, those first that are served first."""
-    program, placement = workload_program(design), place(design)[0]
+    program, placement = workload_program(_with_any_layout(design)), place(design)[0]
     if program.single is not None:
         return list(placement) if program.single.kind in TREE_KINDS else []
     names, order = set(_reducing_groups(program)), list(placement)
     return sorted(names, key=lambda name: (Priority().key(design.system.priority, name, 0), order.index(name)))
+
+
+def _with_any_layout(design: Design) -> Design:
+    """A design whose layout is to be solved with one that is given: groups are the same in all."""
+    p = design.parallelism
+    if not p.solves:
+        return design
+    given = {
+        "stages": None if p.solves_stages else p.stages,
+        "recompute": "full" if p.recompute == "solve" else p.recompute,
+    }
+    return design.model_copy(update={"parallelism": p.model_copy(update=given)})
 
 
 def _reducing_groups(program: Program) -> Iterator[str]:
