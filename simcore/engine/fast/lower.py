@@ -175,7 +175,8 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
     p, v = program.stages, program.chunks
     onward = lowering.chunker.steps_on(lowering.placement.get("pipeline", ()), p)
     sizes = program.sends or [program.send_bytes] * (p * v)
-    path = ORDERS[program.schedule].path(p, v)
+    schedule = ORDERS[program.schedule]
+    path = schedule.path(p, v)
     programs = np.empty((v, p, pipeline.KINDS), np.int64)
     known: dict[Hashable, tuple[int, ...]] = {}
     message: Message | None = None
@@ -184,7 +185,7 @@ def lower_schedule(lowering: Lowering, program: Program) -> Ints:
         message = _message(lowering, sizes[k], onward, (s, path[k + 1] % p)) if k < p * v - 1 else None
         key = (program.part_of[place], message, back, id(program.final[s]))
         if key not in known:
-            known[key] = _blocks(lowering, program.parts[key[0]], message, back, program.final[s])
+            known[key] = _blocks(lowering, program.parts[key[0]], message, back, (schedule.splits, program.final[s]))
         programs[place // p, s] = known[key]
     return programs.transpose(1, 0, 2).copy()
 
@@ -212,12 +213,20 @@ def _returned(message: Message | None) -> Message | None:
 
 
 def _blocks(
-    lowering: Lowering, part: ModelPart, ahead: Message | None, back: Message | None, final: tuple[Segment, ...]
+    lowering: Lowering,
+    part: ModelPart,
+    ahead: Message | None,
+    back: Message | None,
+    end: tuple[bool, tuple[Segment, ...]],
 ) -> tuple[int, ...]:
-    """The blocks of a part, by kind (see `pipeline`), that sends these messages ahead and back."""
+    """The blocks of a part, by kind (see `pipeline`), that sends these messages ahead and back.
+
+    `end`: whether weight gradients are passes of their own, and what follows the last pass.
+    """
+    splits, final = end
     onward = None if ahead is None else lowering.message("pipeline", *ahead)
     returned = None if back is None else lowering.message("pipeline", *back)
-    ends, sent = (part.last_weights, None) if part.weights else (part.last_backward, returned)
+    ends, sent = (part.last_weights, None) if splits else (part.last_backward, returned)
     return (
         lowering.block(part.forward, onward),
         lowering.block(part.backward, returned),

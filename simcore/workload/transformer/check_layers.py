@@ -56,11 +56,6 @@ def _solved(design: Design) -> Iterator[Problem]:
     if not p.solves:
         return
     path: Path
-    workload = TransformerWorkload.of(design.workload)
-    if 0 < workload.model.windowed_layers(workload.sequence) < workload.model.layers:
-        path = _STAGES if p.solves_stages else ("parallelism", "recompute")
-        expected = "numbers where some layers attend to a window and others do not: the solver takes layers to be alike"
-        yield Problem(path, expected, "solve", "give them", rule="what is solved")
     if p.solves_stages and p.recompute_layers is not None:
         path = ("parallelism", "recompute_layers")
         expected = "nothing beside stages: {solve: true}"
