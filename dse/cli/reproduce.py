@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   dse reproduce                        # all studies
-  dse reproduce themis libra
-  dse reproduce --quick                # a few rows of each, in two minutes
+  dse reproduce themis
+  dse reproduce --quick                # a few rows of each
   dse reproduce --out docs/reproduction.md
 
 What was measured is kept in runs/reproduce, so that an interrupted run goes on where it was.
@@ -96,6 +96,9 @@ def _print(study: Study, obtained: list[Obtained]) -> None:
         numbers = (f"{each.row.published:g} {unit}", f"{each.value:.6g}", difference(each))
         table.add_row(", ".join(each.row.place.values()) or each.row.part.name, *numbers, each.verdict)
     console.print(table)
+    for each in obtained:
+        if each.row.why:
+            console.print(f"{', '.join(each.row.place.values())}: {each.row.why}")
 
 
 def _page(pages: list[str]) -> str:

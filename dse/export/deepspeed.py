@@ -27,6 +27,7 @@ class DeepSpeed(Target):
         "workload.model": "the training script builds the model",
         "workload.sequence_length": "the training script feeds sequences",
         "parallelism.pipeline": "the training script gives its layers to PipelineModule(num_stages=...)",
+        "parallelism.stages": "the training script divides its layers: PipelineModule(partition_method=...)",
         "parallelism.recompute": "the training script calls deepspeed.checkpointing",
         "parallelism.flash_attention": "the training script chooses its attention",
         "parallelism.cross_entropy_fusion": "the training script computes the loss",

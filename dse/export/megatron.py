@@ -17,7 +17,7 @@ from dse.export.megatron_model import give_model, read_model
 from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.workload.transformer.document import TransformerWorkload
-from simcore.workload.transformer.stages import stage_layers
+from simcore.workload.transformer.stages import stage_layers, stage_runs
 
 _DEGREES = {
     "tensor": "--tensor-model-parallel-size",
@@ -97,7 +97,12 @@ class Megatron(Target):
 
     def notes(self, design: Design) -> Iterator[str]:
         """See `Target.notes`."""
-        yield "data, tokenizer, normalization, learning rate, checkpoints are yours: add them after the script's name"
+        yield (
+            "data, tokenizer, normalization, rotary base, learning rate, iterations and checkpoints are yours: "
+            "add them after the script's name; --swiglu stands for any gate"
+        )
+        if design.parallelism.layers is not None:
+            yield "each stage recomputes as many layers as the one with most: slower than the design, and it fits"
         if design.parallelism.tensor_overlap:
             yield "--tp-comm-overlap wants user buffers: Megatron-LM's --tp-comm-overlap-cfg tunes them"
         if design.parallelism.zero >= 2:
@@ -211,14 +216,24 @@ def _read_sharding(said: Arguments, width: float) -> dict[str, Any]:
 
 
 def _give_recomputation(said: Arguments, design: Design) -> None:
+    """What is recomputed. Megatron-LM has one number of layers for all stages: where they differ, the largest one."""
     p = design.parallelism
-    if p.recompute == "full":
+    modules, most = p.recomputed_modules, p.recompute_layers
+    how = p.recompute
+    if p.layers is not None:
+        workload = TransformerWorkload.of(design.workload)
+        runs = stage_runs(workload.model, p, workload.sequence)
+        kinds = [kind for its in runs for kind, _ in its]
+        how = next(way for way in ("full", "selective", "none") if any(kind.recompute == way for kind in kinds))
+        most = max(sum(count for kind, count in its if kind.recompute == "full") for its in runs)
+        modules = frozenset().union(*(k.modules or modules for k in kinds if k.recompute == "selective"))
+    if how == "full":
         said.give("--recompute-granularity", "full")
-        said.give("--recompute-method", "uniform" if p.recompute_layers is None else "block")
-        said.give("--recompute-num-layers", p.recompute_layers or 1)
-    elif p.recompute == "selective":
+        said.give("--recompute-method", "uniform" if most is None else "block")
+        said.give("--recompute-num-layers", most or 1)
+    elif how == "selective":
         said.give("--recompute-granularity", "selective")
-        said.give("--recompute-modules", *sorted(p.recomputed_modules))
+        said.give("--recompute-modules", *sorted(modules))
 
 
 def _read_recomputation(said: Arguments) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dse.export.command_line import Arguments, read_script, script, torchrun
 from dse.export.described import describe
 from simcore.catalog.preset import preset
 from simcore.design.design import Design
+from simcore.design.parallelism import Parallelism
 from simcore.document.problem import InputError, Problem
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
@@ -81,7 +82,7 @@ class TorchTitan(Target):
         said.switch("--training.disable-cuda-graphs", design.software.execution != "graph" or p.pipeline > 1)
         said.switch("--compile.enable", design.software.execution == "compiled" or p.tensor_overlap)
         said.switch("--compile.enable-async-tensor-parallel", p.tensor_overlap)
-        comments, last = describe(design, self), [_CHECKPOINTING + p.recompute]
+        comments, last = describe(design, self), [_CHECKPOINTING + _recomputed(p)]
         return script(comments, [*torchrun(design), "-m", "torchtitan.train"], said, last)
 
     def read(self, text: str) -> Said:
@@ -118,6 +119,12 @@ class TorchTitan(Target):
             )
 
 
+def _recomputed(p: Parallelism) -> str:
+    """The way in which all layers recompute, so that memory holds: where they differ, that of those which do most."""
+    ways = {p.recompute, *(its.recompute for its in p.layers or () if its.recompute)}
+    return next(way for way in ("full", "selective", "none") if way in ways)
+
+
 def _known(model: Transformer) -> str:
     """The name in the catalogue of a model that TorchTitan has.
 
@@ -131,9 +138,12 @@ def _known(model: Transformer) -> str:
     raise InputError([Problem(("workload", "model"), f"one of TorchTitan's: {', '.join(_MODELS)}", sizes, fix)])
 
 
-def _shape(model: Transformer) -> dict[str, Any]:
-    """What makes two models the same to train, the longest sequence aside."""
-    return model.model_dump(exclude={"name", "source", "sequence_length"})
+def _shape(model: Transformer) -> tuple[Any, ...]:
+    """The sizes by which two models are the same one; norms, biases and ties are the configuration's."""
+    experts = model.mixture_of_experts
+    routed = None if experts is None else (experts.experts, experts.top_k, experts.feed_forward, experts.dense_layers)
+    widths = (model.hidden, model.layers, model.heads, model.key_heads, model.qk_head_dim, model.vocabulary)
+    return *widths, routed, model.ffn if model.dense_layers else None
 
 
 def _configured(said: Arguments) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from dse.space.constraint import Constraint, memory_problems, parse_constraints,
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
+from dse.space.free import free_holes
 from dse.space.futures import Future, life_of, parse_futures
 from dse.space.hole import Choice, Split
 from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, strip_software, write_jobs
@@ -151,6 +152,7 @@ def space_from(document: Document, name: str) -> Space:
     of_futures: list[Problem] = []
     jobs, futures = _parse_jobs(data, decided, problems, of_futures)
     problems += said_problems(data)
+    problems += free_holes(data)
     elsewhere = (*SPACE_KEYS, KEY, "phases", *(("workloads", "futures", *SECTIONS) if decided else ()))
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)

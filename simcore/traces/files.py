@@ -121,7 +121,9 @@ def _read_trace(path: Path, content: bytes | None = None) -> Trace:
 
 
 def _as_input_error(path: Path, error: AstraInputError) -> InputError:
-    return InputError([Problem((str(path),), "a readable trace", str(error).removeprefix(f"{path}: "))], "trace")
+    return InputError(
+        [Problem((str(path),), "a readable trace", "one where " + str(error).removeprefix(f"{path}: "))], "trace"
+    )
 
 
 def _read_groups(path: Path) -> Mapping[int, tuple[int, ...]]:

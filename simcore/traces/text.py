@@ -64,7 +64,7 @@ class TextSource:
             recorder = _Recorder(workload, request.passes, len(sizes), model)
             recorder.play()
         except AstraInputError as error:
-            found = str(error).removeprefix(f"{request.path}: ")
+            found = "one where " + str(error).removeprefix(f"{request.path}: ")
             raise InputError([Problem((request.path,), "a text workload that can be played", found)], "trace") from None
         npus = 1
         for size in sizes:

@@ -111,6 +111,23 @@ def test_megatron_is_told_what_a_model_has_beside_its_sizes(name: str) -> None:
     assert {entry.path for entry in exported.unsaid} <= {"workload.model.biases", "workload.model.shared_gate"}
 
 
+def test_a_layout_that_was_solved_runs_with_no_more_memory_than_it_was_solved_for() -> None:
+    workload = {"model": "llama3-8b", "global_batch": 64, "sequence_length": 32768, "precision": "bf16"}
+    parallelism = {"tensor": 2, "pipeline": 4, "interleave": 2, "zero": 1, "sequence_parallel": True}
+    solved = {"stages": {"solve": True}, "recompute": "solve"}
+    cluster = {**DENSE["cluster"], "npus": 16}
+    design = design_from({"workload": workload, "parallelism": {**parallelism, **solved}, "cluster": cluster})
+    exported = export(design, "megatron")
+    back = read_back(design, TARGETS["megatron"], TARGETS["megatron"].read(exported.text))
+    there, here = simulate(back, "fast"), simulate(design, "fast")
+    assert there.memory_bytes is not None
+    assert here.memory_bytes is not None
+    assert there.fits
+    assert there.memory_bytes.peak <= here.memory_bytes.peak
+    assert "parallelism.layers" in {entry.path for entry in exported.unsaid}
+    assert "activation-checkpoint:full" in export(design, "torchtitan").text
+
+
 def test_what_a_program_has_no_word_for_is_named() -> None:
     design = dense(schedule="zero_bubble", zero=0, context_overlap=False, context=2)
     left = {entry.path for entry in export(design, "megatron").unsaid}
@@ -154,6 +171,12 @@ def test_a_stack_that_another_program_has_is_noted() -> None:
 def test_what_a_program_cannot_run_is_refused(target: str, document: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         export(design_from(document), target)
+
+
+def test_torchtitan_knows_a_model_by_its_sizes() -> None:
+    model = {"base": "llama3-70b", "name": "from-a-file", "tied": False, "sequence_length": 131072}
+    workload = {**DENSE["workload"], "model": model}
+    assert "--config llama3_70b" in export(design_from({**DENSE, "workload": workload}), "torchtitan").text
 
 
 def test_deepspeed_takes_its_configuration() -> None:
