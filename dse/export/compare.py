@@ -38,8 +38,9 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
         found.append(Unsaid("cluster.placement", _text(order), _text(its)))
     left = {entry.path for entry in found}
     follows = {path for key, paths in _FOLLOWS.items() if key in left for path in paths}
-    aside = tuple(target.elsewhere)
-    return tuple(entry for entry in found if entry.path not in follows and not entry.path.startswith(aside))
+    inside = tuple(f"{path}." for path in target.elsewhere)
+    aside = follows | target.elsewhere.keys()
+    return tuple(entry for entry in found if entry.path not in aside and not entry.path.startswith(inside))
 
 
 def read_back(design: Design, target: Target, said: Said) -> Design:

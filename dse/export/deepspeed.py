@@ -93,7 +93,7 @@ class DeepSpeed(Target):
             section, key = path.split(".")
             if path != "workload.model" and getattr(type(p), key, None) is None:
                 value = found[section].get(key)
-                if value not in (None, 1, "none"):
+                if value is True or value not in (None, 1, "none"):
                     yield f"{path} ({value}): {where}"
         yield "the model, the data and the optimizer are the training script's"
 

@@ -183,6 +183,11 @@ def _give_pipeline(said: Arguments, design: Design, model: Transformer) -> None:
     virtual = p.pipeline * p.interleave
     ends = [layers for layers in (p.first_stage_layers, p.last_stage_layers) if layers is not None]
     middle = -(-(model.layers - sum(ends)) // (virtual - len(ends)))
+    less = sum(middle - layers for layers in ends)
+    if -(-(model.layers + less) // middle) != virtual:
+        expected = f"layers that fill {virtual} virtual stages with {middle} each, but for the last one"
+        fix = "choose another number of stages, or export for megatron"
+        raise InputError([Problem(("parallelism", "pipeline"), expected, f"{model.layers} layers", fix)])
     said.give(_STAGE, middle)
     for key, flag in _LESS.items():
         given = getattr(p, key)
@@ -194,7 +199,7 @@ def _read_pipeline(said: Arguments, model: Transformer) -> dict[str, Any]:
     name = next(ours for (ours, _), theirs in _SCHEDULES.items() if theirs == schedule)
     middle, stages = said.number(_STAGE) or 1, said.number(_DEGREES["pipeline"]) or 1
     less = {key: said.number(flag) or 0 for key, flag in _LESS.items()}
-    virtual = (model.layers + sum(less.values())) // middle
+    virtual = -(-(model.layers + sum(less.values())) // middle)
     keys: dict[str, Any] = {key: middle - fewer for key, fewer in less.items() if fewer}
     keys["interleave"] = virtual // stages
     keys["schedule"] = name

@@ -7,6 +7,7 @@ A trace is a sequence of records, each a protobuf varint length followed by that
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -148,11 +149,15 @@ def compute_node(id: int, duration_us: int, deps: Iterable[int] = ()) -> TraceNo
 def read_bytes(path: Path) -> bytes:
     """Return the content of a trace file of bounded size."""
     try:
-        if path.stat().st_size > MAX_TRACE_BYTES:
-            raise AstraInputError(f"{path}: expected at most {MAX_TRACE_BYTES} bytes; split the trace")
-        return path.read_bytes()
+        if not stat.S_ISREG(path.stat().st_mode):  # a device or a pipe may never end
+            raise AstraInputError(f"{path}: expected a regular file, got something else; check the path")
+        with path.open("rb") as file:
+            content = file.read(MAX_TRACE_BYTES + 1)
     except OSError as error:
         raise AstraInputError(f"{path}: cannot be read ({error.strerror}); check the path and the rank") from None
+    if len(content) > MAX_TRACE_BYTES:
+        raise AstraInputError(f"{path}: expected at most {MAX_TRACE_BYTES} bytes; split the trace")
+    return content
 
 
 def parse_trace(content: bytes, path: Path) -> tuple[TraceNode, ...]:

@@ -102,7 +102,7 @@ class _Planner:
 
     def _name(self, group: Group, rank: int) -> str | Problem:
         """The name of a group in the placement."""
-        if group is None:
+        if self._is_everyone(group):
             return "all"
         members = tuple(sorted(self._members(group, rank)))
         if rank not in members or members[-1] >= self.npus:
@@ -176,9 +176,14 @@ class _Planner:
                         return f"ranks {rank} and {member} of one group do not do the same"
         return ""
 
+    def _is_everyone(self, group: Group) -> bool:
+        """Whether a group is all ranks: without a name, or by flags for every dimension; others are false."""
+        flags = group is not None and isinstance(group[0], bool)
+        return group is None or (flags and all(group) and len(group) >= len(self.dimensions))
+
     def _members(self, group: Group, rank: int) -> Sequence[int]:
         """The ranks of a group that a rank speaks of."""
-        if group is None:
+        if group is None or self._is_everyone(group):
             return range(self.npus)
         if isinstance(group[0], bool):
             return involved_with(rank, [bool(flag) for flag in group], self.dimensions)

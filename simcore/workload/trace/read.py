@@ -63,8 +63,9 @@ class Trace:
 
     @property
     def involved(self) -> int:
-        """How many dimensions `involved_dim` speaks of at least; 0 where groups are all ranks or lists of ranks."""
-        flags = [group for rank in self.ranks for group in rank.groups if group and isinstance(group[0], bool)]
+        """How many dimensions `involved_dim` tells apart at least; 0 where it tells none apart."""
+        listed = [group for rank in self.ranks for group in rank.groups if group and isinstance(group[0], bool)]
+        flags = [group for group in listed if not all(group)]
         return max((len(group) - list(group[::-1]).index(True) for group in flags), default=0)
 
     @property
@@ -199,7 +200,7 @@ class _Reader:
             return None
         if not isinstance(involved, tuple) or not all(isinstance(flag, bool) for flag in involved) or not any(involved):
             raise self._refusal(node, "a list of flags, at least one true, as involved_dim", repr(involved)[:60])
-        return None if all(involved) else tuple(map(bool, involved))
+        return tuple(map(bool, involved))
 
     def _message(self, node: TraceNode) -> tuple[int, int]:
         size = self._number(node, "comm_size")
@@ -214,7 +215,7 @@ class _Reader:
         value = node.get(name)
         if value is None and default is not None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST or value % 1:
             raise self._refusal(node, f"a whole number of at least 0 as {name}", repr(value)[:60])
         return int(value)
 

@@ -179,6 +179,21 @@ def test_torchtitan_knows_a_model_by_its_sizes() -> None:
     assert "--config llama3_70b" in export(design_from({**DENSE, "workload": workload}), "torchtitan").text
 
 
+@pytest.mark.parametrize(("model", "pipeline", "npus"), [("llama3-70b", 3, 24), ("llama3-405b", 16, 128)])
+def test_torchtitan_is_told_layers_that_do_not_divide(model: str, pipeline: int, npus: int) -> None:
+    workload = {**DENSE["workload"], "model": model, "precision": "fp8" if "405b" in model else "bf16"}
+    parallelism = {"tensor": 8, "pipeline": pipeline, "sequence_parallel": True}
+    cluster = {**DENSE["cluster"], "npus": npus}
+    document = {"workload": workload, "parallelism": parallelism, "cluster": cluster, "software": "pytorch-fsdp"}
+    assert export(design_from(document), "torchtitan").unsaid == ()
+
+
+def test_a_key_beside_one_that_the_training_script_has_is_named() -> None:
+    exported = export(dense("deepspeed", sequence_parallel=False, recompute="full", recompute_layers=3), "deepspeed")
+    assert [entry.path for entry in exported.unsaid] == ["parallelism.recompute_layers"]
+    assert any("flash_attention" in note for note in exported.notes)
+
+
 def test_deepspeed_takes_its_configuration() -> None:
     config = json.loads(
         export(

@@ -108,3 +108,8 @@ def test_a_record_longer_than_the_file_is_not_read(tmp_path: Path) -> None:
 def test_the_last_attribute_of_a_name_counts() -> None:
     node = TraceNode(0, "", NodeType.COMP, attributes=(Attribute("a", 1, "int64"), Attribute("a", 2, "int64")))
     assert (node.get("a"), node.get("b"), compute_node(0, 3).get("is_cpu_op")) == (2, None, False)
+
+
+def test_what_is_no_regular_file_is_not_read() -> None:
+    with pytest.raises(AstraInputError, match="expected a regular file"):
+        read_bytes(Path("/dev/zero"))

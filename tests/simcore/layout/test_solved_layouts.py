@@ -248,6 +248,10 @@ def bad_input(**keys: object) -> str:
             {"stages": {"solve": True}, "recompute": "full", "recompute_layers": 1},
             "recompute_layers: expected nothing beside stages: {solve: true}, got 1; use recompute: solve",
         ),
+        (
+            {"stages": {"solve": True}, "schedule": "pipedream"},
+            "stages: expected numbers beside pipedream: the solver counts one version of the weights, got solve",
+        ),
         ({"recompute": "solve", "recompute_layers": 1}, "recompute_layers: expected nothing unless recompute is full"),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ import yaml
 from trace_files import compute, document, drawn_ranks, example, host, load, message, write_ranks
 
 from dse.space.space import load_space
-from simcore.astra.files.chakra import CommType, TraceNode, collective_node, write_trace
+from simcore.astra.files.chakra import Attribute, CommType, TraceNode, collective_node, write_trace
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
@@ -102,6 +102,22 @@ def test_groups_of_a_trace_keep_their_ranks_on_every_cluster(tmp_path: Path) -> 
         sent = sum(use.bytes_per_npu for use in simulate(design).network)
         found[sizes] = sent
     assert len({round(sent) for sent in found.values()}) == 1
+
+
+def test_dimensions_that_involved_dim_does_not_reach_take_no_part(tmp_path: Path) -> None:
+    times = {}
+    for flags in ((True,), (True, False), (True, True)):
+        nodes = [collective_node(0, CommType.ALL_REDUCE, 10**6, involved=flags)]
+        times[flags] = simulate(traced(tmp_path, [nodes] * 16, (4, 4))).iteration_time_s
+    assert times[True,] == times[True, False] < times[True, True]
+
+
+def test_a_size_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    node = collective_node(0, CommType.ALL_REDUCE, 1)
+    rest = tuple(attribute for attribute in node.attributes if attribute.name != "comm_size")
+    nodes = [replace(node, attributes=(*rest, Attribute("comm_size", 1.5, "double")))]
+    with pytest.raises(InputError, match="a whole number of at least 0 as comm_size"):
+        traced(tmp_path, [nodes] * 2, (2,))
 
 
 def test_recorded_times_hold_on_the_npu_on_which_they_were_recorded(tmp_path: Path) -> None:
