@@ -219,7 +219,13 @@ class Program:
 
         Whose time is that of a collective alone needs no stages, blocks or schedule to be played or bounded.
         """
-        if self.tokens or self.trained or len(self.parts) > 1 or len(self.parts[0].forward) != 1:
+        if (
+            self.graph is not None
+            or self.tokens
+            or self.trained
+            or len(self.parts) > 1
+            or len(self.parts[0].forward) != 1
+        ):
             return None
         ((_, operators, repeat),) = self.parts[0].forward
         if len(operators) != 2 or repeat * self.microbatches * self.chunks * self.stages > 1 or any(self.final):
