@@ -20,9 +20,10 @@ from simcore.astra.files.network import Generation, Network, load_network
 from simcore.astra.files.remote_memory import MemoryPorts, RemoteMemory, load_remote_memory
 from simcore.astra.files.result import AstraResult, DimensionBytes, OperationTimes
 from simcore.astra.files.system import SystemSettings, load_system
-from simcore.astra.files.text_workload import TextWorkload, load_text_workload
+from simcore.astra.files.text_workload import load_text_workload
 from simcore.astra.files.trace import Action, OperationTrace
 from simcore.astra.files.workload import load_traces
+from simcore.astra.loops.workload import TextWorkload
 
 if TYPE_CHECKING:
     from simcore.astra.engine.phase_time import PhaseTimer

@@ -12,21 +12,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simcore.astra.engine.training_loops import (
-    FORWARD,
-    INPUT_GRAD,
-    TRAINING_LOOPS,
-    Loop,
-    PartKind,
-    Preference,
-    involved_dimensions,
-    logical_sizes,
-)
 from simcore.astra.files.chakra import CommType, TraceNode, collective_node
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.nanoseconds import Clock, nanosecond_node
 from simcore.astra.files.system import Collective
-from simcore.astra.files.text_workload import LayerPart, TextWorkload, load_text_workload
+from simcore.astra.files.text_workload import load_text_workload
+from simcore.astra.loops import LOOPS
+from simcore.astra.loops.base import FORWARD, INPUT_GRAD, Loop, PartKind, Preference
+from simcore.astra.loops.dimensions import involved_dimensions, logical_sizes
+from simcore.astra.loops.workload import LayerPart, TextWorkload
 from simcore.document.problem import InputError, Problem
 from simcore.traces.base import Request, TraceSet, refuse
 
@@ -87,7 +81,7 @@ class _Recorder:
 
     def play(self) -> None:
         """Play the loop to its end. Raises `AstraInputError` and `InputError`."""
-        for delay in TRAINING_LOOPS[self.workload.loop](self):
+        for delay in LOOPS[self.workload.loop].play(self):
             self.steps += delay > 0
             if len(self.nodes) > MOST_NODES:
                 refuse(str(self.workload.path), f"at most {MOST_NODES:,} nodes", "more", "fewer passes or layers")

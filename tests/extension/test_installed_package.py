@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from installed import PROJECT, install, ran
+from installed import PROJECT, ROOT, install, ran
 
 pytestmark = pytest.mark.xdist_group("extension")  # one worker, one study
 
@@ -17,6 +17,7 @@ DESIGN = Path(__file__).with_name("design.yaml")
 SUITES = [
     f"tests/simcore/{suite}"
     for suite in (
+        "astra/test_astra_loops.py",
         "network/test_links_and_closed_forms.py",
         "collective/test_conformance.py",
         "schedule/test_schedules.py",
@@ -79,6 +80,25 @@ def test_a_workload_of_an_installed_package_is_simulated_by_both_engines(package
         assert done.returncode == 0, done.stderr
         times.append(json.loads(done.stdout)["iteration_time_s"])
     assert times[0] == times[1] > 0
+
+
+def finish(package: Path, folder: Path, text: str) -> int:
+    """When ASTRA-sim 1.0 finishes a text workload on the network of the study of its tutorials [ns]."""
+    (folder / "work.txt").write_text(text)
+    study = ROOT / "studies" / "astra-sim"
+    files = ["--network-configuration", study / "network" / "ring8-50.json"]
+    files += ["--system-configuration", study / "system" / "ring.txt", "--workload-configuration", folder / "work.txt"]
+    done = ran("dse", "astra", *files, "--json", package=package)
+    assert done.returncode == 0, done.stderr
+    return int(json.loads(done.stdout)["finish_ns"])
+
+
+def test_a_training_loop_of_an_installed_package_plays_a_text_workload(package: Path, tmp_path: Path) -> None:
+    sizes = (4 << 20, 1 << 20)
+    layers = "".join(f"l{i} -1 50000 NONE 0 60000 NONE 0 70000 ALLREDUCE {size} 1\n" for i, size in enumerate(sizes))
+    alone = sum(finish(package, tmp_path, f"MICRO\n1\n{layer}\n") for layer in layers.splitlines())
+    assert finish(package, tmp_path, f"DATA_UNOVERLAPPED\n2\n{layers}") == 2 * (50000 + 60000 + 70000) + alone
+    assert finish(package, tmp_path, f"DATA\n2\n{layers}") < 2 * (50000 + 60000 + 70000) + alone
 
 
 def test_without_the_package_its_names_are_unknown() -> None:
@@ -165,7 +185,8 @@ def test_with_another_version_of_the_package_a_study_is_not_resumed(study: Path,
 
 def test_the_schema_for_editors_knows_the_names(package: Path, study: Path) -> None:
     schema = ran("dse", "space", study / "space.yaml", "--schema", package=package).stdout
-    groups = [members for group, members in PROJECT["entry-points"].items() if group != "dse.plots"]
+    unnamed = ("dse.plots", "simcore.training_loops")  # no document names these
+    groups = [members for group, members in PROJECT["entry-points"].items() if group not in unnamed]
     names = [name for members in groups for name in members if name != "stencil"]
     assert all(f'"{name}"' in schema for name in names)
     assert '"sweeps"' in schema

@@ -12,22 +12,14 @@ from simcore.astra.engine.lock_step import LockStep, TeamTimer
 from simcore.astra.engine.phase_time import PhaseTimer
 from simcore.astra.engine.queue import FlowShop
 from simcore.astra.engine.themis import LoadBalancer
-from simcore.astra.engine.training_loops import (
-    FORWARD,
-    INPUT_GRAD,
-    TRAINING_LOOPS,
-    WEIGHT_GRAD,
-    Loop,
-    PartKind,
-    Preference,
-    involved_dimensions,
-    logical_sizes,
-)
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.network import Network
 from simcore.astra.files.result import AstraResult, LayerTimes
 from simcore.astra.files.system import SystemSettings
-from simcore.astra.files.text_workload import LayerPart, TextLayer, TextWorkload
+from simcore.astra.loops import LOOPS
+from simcore.astra.loops.base import FORWARD, INPUT_GRAD, WEIGHT_GRAD, Loop, PartKind, Preference
+from simcore.astra.loops.dimensions import involved_dimensions, logical_sizes
+from simcore.astra.loops.workload import LayerPart, TextLayer, TextWorkload
 
 HIGHEST_PRIORITY = 100_000_000
 
@@ -103,7 +95,7 @@ class LoopTrainer:
         self._under_way = 0
         self._is_over = False
         self._awaited = (0, WEIGHT_GRAD)
-        self._loop = TRAINING_LOOPS[workload.loop](self)
+        self._loop = LOOPS[workload.loop].play(self)
 
     def step(self) -> None:
         """Run the loop up to its next delay, or to its end."""

@@ -15,13 +15,9 @@ import numpy as np
 from simcore.astra.files.documents import read_text
 from simcore.astra.files.errors import AstraInputError
 from simcore.astra.files.system import Collective
-
-LOOPS = (
-    "MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", "HYBRID_CUSTOMIZED",
-    "HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_DLRM", "HYBRID_DLRM_ENHANCED",
-    "DISTRIBUTED_INFERENCE",
-)  # fmt: skip
-"""The training loops that ASTRA-sim 1.0 knows."""
+from simcore.astra.loops import LOOPS
+from simcore.astra.loops.dimensions import EVERYWHERE
+from simcore.astra.loops.workload import LayerPart, TextLayer, TextWorkload
 
 MAX_FIGURE = 1e15
 """Bound on times [ns] and sizes [B]: below it, doubles are exact."""
@@ -32,46 +28,6 @@ _COLLECTIVES = {
     "ALLGATHER": Collective.ALL_GATHER,
     "REDUCESCATTER": Collective.REDUCE_SCATTER,
 }
-
-
-@dataclass(frozen=True)
-class LayerPart:
-    """One of a layer's three parts: compute time [ns], then a collective of `size` [B], if any."""
-
-    compute: int
-    kind: Collective | None
-    size: int
-
-
-@dataclass(frozen=True)
-class TextLayer:
-    """A layer; `update` [ns] follows each of its collectives, `loop` decides which dimensions they span."""
-
-    name: str
-    forward: LayerPart
-    input_grad: LayerPart
-    weight_grad: LayerPart
-    update: int
-    loop: str
-
-
-@dataclass(frozen=True)
-class TextWorkload:
-    """A training loop and its layers.
-
-    `group` is the number of model-parallel NPUs (transformer loops), `last_bottom` the last layer of the
-    bottom MLP (DLRM). Backward passes re-run the forward pass from the last of `checkpoints` when they reach
-    a layer in `restarts`. `tutorial` selects the rules of the tutorials' edition over the release's.
-    """
-
-    path: Path
-    loop: str
-    layers: tuple[TextLayer, ...]
-    group: int = 1
-    last_bottom: int = -1
-    checkpoints: frozenset[int] = frozenset()
-    restarts: frozenset[int] = frozenset()
-    tutorial: bool = False
 
 
 def load_text_workload(
@@ -87,26 +43,27 @@ def load_text_workload(
         If a word is missing or of the wrong kind.
     """
     words = _Words(path, read_text(path).split())
-    loop = words.take_choice(LOOPS, "a training loop")
+    name = words.take_choice(tuple(LOOPS), "a training loop")
+    loop = LOOPS[name]
     group, last_bottom, checkpoints, restarts = 1, -1, frozenset[int](), frozenset[int]()
-    if loop.startswith("HYBRID_TRANSFORMER"):
+    if loop.has_group:
         words.take("model_parallel_NPU_group:")
         group = words.take_integer(minimum=1)
-    if loop == "HYBRID_TRANSFORMER_FWD_IN_BCKWD":
+    if loop.has_checkpoints:
         words.take("checkpoints:")
         checkpoints = frozenset(words.take_integer() for _ in range(words.take_integer()))
         words.take("checkpoint_initiates:")
         restarts = frozenset(words.take_integer() for _ in range(words.take_integer()))
-    if loop.startswith("HYBRID_DLRM"):
+    if loop.has_bottom:
         last_bottom = words.take_integer()
     count = words.take_integer(minimum=1)
     scales = _Scale(compute_scale, tutorial), _Scale(comm_scale, tutorial)
-    layers = tuple(_layer(words, loop, place, *scales) for place in range(count))
+    layers = tuple(_layer(words, name, place, *scales) for place in range(count))
     if any(layer >= count for layer in checkpoints | restarts):
         raise AstraInputError(f"{path}: checkpoints: expected layers below {count}")
     if restarts and min(restarts) < min(checkpoints, default=count):
         raise AstraInputError(f"{path}: checkpoint_initiates: layer {min(restarts)} has no checkpoint before it")
-    return TextWorkload(path, loop, layers, group, last_bottom, checkpoints, restarts, tutorial)
+    return TextWorkload(path, name, layers, group, last_bottom, checkpoints, restarts, tutorial)
 
 
 @dataclass(frozen=True)
@@ -133,10 +90,10 @@ def _layer(words: _Words, loop: str, place: int, compute_scale: _Scale, comm_sca
         if word == "ALLREDUCEALLTOALL":
             raise AstraInputError(f"{words.path}: layer {name}: ALLREDUCEALLTOALL: ASTRA-sim leaves on it; split it")
     update = words.take_integer()
-    if loop == "HYBRID_CUSTOMIZED":
-        loop = words.take_choice(LOOPS, "a loop for the layer")
-    elif loop.startswith("HYBRID_DLRM") and place == 0:
-        loop = "ALL"
+    if LOOPS[loop].has_layer_loops:
+        loop = words.take_choice(tuple(LOOPS), "a loop for the layer")
+    elif LOOPS[loop].has_bottom and place == 0:
+        loop = EVERYWHERE
     return TextLayer(name, parts[0], parts[1], parts[2], update, loop)
 
 
