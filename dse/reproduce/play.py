@@ -9,12 +9,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from dse.reproduce.lookup import lookup_of
 from dse.reproduce.part import Part, Place
 from dse.reproduce.remember import Remembered
 from dse.reproduce.study import Row, Study
-from dse.space.expression import Expression, Lookup, make_lookup
-from simcore.document.problem import InputError, Problem, format_path
-from simcore.document.problem import Path as KeyPath
+from dse.space.expression import Expression
+from simcore.document.problem import InputError, Problem
 
 Verdict = Literal["exact", "reproduced", "differs", "known to differ", "no longer differs", "ours"]
 _EXACT = 1e-9
@@ -129,21 +129,6 @@ class Player:
 
 def _evaluate(part: Part, text: str, known: Mapping[str, Any]) -> Any:
     try:
-        return Expression(text).value(_lookup(known))
+        return Expression(text).value(lookup_of(known))
     except ValueError as error:
         raise InputError([Problem((part.name, text), "names of what was measured", str(error))], "study") from None
-
-
-def _lookup(known: Mapping[str, Any]) -> Lookup:
-    """Names of numbers may have dots: `cost.total` is a number, `base.cost.total` one of the group `base`."""
-
-    def look(path: KeyPath) -> Any:
-        group: Any = known
-        for depth in range(len(path)):
-            whole = format_path(path[depth:])
-            if isinstance(group, Mapping) and whole in group:
-                return group[whole]
-            group = group.get(path[depth]) if isinstance(group, Mapping) else None
-        return make_lookup(known)(path)
-
-    return look

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.reproduce.measures.astra import RunAstra
+from dse.reproduce.measures.average import AverageRuns
 from dse.reproduce.measures.base import Measure
 from dse.reproduce.measures.design import SimulateDesign
 from dse.reproduce.measures.optimize import OptimizeSpace
 from simcore.document.problem import InputError, Problem
 
 MEASURES: dict[str, Measure] = {"design": SimulateDesign(), "astra": RunAstra(), "optimize": OptimizeSpace()}
+MEASURES["average"] = AverageRuns(dict(MEASURES))
 
 
 def measure_of(run: Mapping[str, Any]) -> Measure:
