@@ -151,7 +151,7 @@ def _node(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     inside = entry["scale_up"]
     domains = " or ".join(f"{size:,}" for size in inside["domains"])
     joined = f"{' or '.join(inside['topology'])} {' or '.join(inside['bandwidth'])}, domains of {domains}"
-    nics = "; ".join(f"{' '.join(map(str, nic['count']))} x {nic['rate']}" for nic in entry["nics"])
+    nics = "; ".join(f"{' '.join(map(str, nic['count']))} x {nic['rate']}" for nic in entry.get("nics", ()))
     memory = "; ".join(f"{more['capacity']} at {more['bandwidth']}" for more in entry.get("expanded", ()))
     sold = f"{entry['introduced']} to {entry['withdrawn']}" if "withdrawn" in entry else f"since {entry['introduced']}"
     assumed = ", ".join(key for key, source in entry["sources"].items() if "assumed" in source.lower())

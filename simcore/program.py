@@ -52,6 +52,7 @@ class Category(IntEnum):
 GROUP_CATEGORY = {
     "tensor": Category.TENSOR,
     "expert_tensor": Category.TENSOR,
+    "query": Category.TENSOR,
     "context": Category.CONTEXT,
     "expert": Category.EXPERT,
     "data": Category.DATA,

@@ -274,6 +274,8 @@ class Design(Frozen):
             del found["shard_group"]
         if p.expert == 1:
             found.pop("dispatch", None)
+        if p.attention_split == "heads":
+            del found["attention_split"]
         if p.expert_tensor == p.tensor:
             del found["expert_tensor"]
         if p.recompute_modules:

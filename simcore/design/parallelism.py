@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
@@ -25,6 +26,9 @@ class Parallelism(Frozen):
 
     tensor: Count = 1
     """Tensor-parallel degree: NPUs over which each layer is cut."""
+    attention_split: Literal["heads", "queries"] = "heads"
+    """What of attention the tensor group shares out: whole heads, which `tensor` then divides; or the tokens of queries
+    too, where it has more NPUs than divide the heads."""
     pipeline: Count = 1
     """Pipeline-parallel degree: stages, each with a share of the layers."""
     data: Count | None = None
@@ -105,6 +109,10 @@ class Parallelism(Frozen):
     def recomputed_modules(self) -> frozenset[str]:
         """What `recompute: selective` recomputes of a layer."""
         return frozenset(self.recompute_modules or ("core_attn",))
+
+    def query_npus(self, heads: int) -> int:
+        """NPUs of the tensor group that have the same of `heads` heads, and share out the tokens of their queries."""
+        return self.tensor // gcd(self.tensor, heads) if self.attention_split == "queries" else 1
 
     @property
     def solves_stages(self) -> bool:

@@ -65,6 +65,8 @@ def fits(design: Design, memory: Memory) -> bool:
     expanded = _expanded_memory(design)
     room = expanded.share if expanded else 0.0
     there = memory.expanded or 0.0
+    if expanded and expanded.spills:
+        return there <= room  # the rest is what the NPU's own memory holds; their difference would round
     return memory.reserved - there <= own_capacity(design) and there <= room
 
 

@@ -65,6 +65,8 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
         slices[group] = tuple(taken)
     if not problems and degrees.get("data"):
         problems += _add_derived_groups(design, slices)
+    for name, (group, members) in kind.inner_groups(design).items() if not problems else ():
+        slices[name], _ = _split_slices(group, members, slices[group], problems)
     slices |= {name: slices[group] for name, group in kind.same_group.items()}
     return {group: _mark_crossing(taken, sizes) for group, taken in slices.items()}, problems
 

@@ -103,6 +103,10 @@ class WorkloadKind(WorkloadForm, ABC):
         degrees = {"tensor": p.tensor, "context": p.context, "data": design.data, "pipeline": p.pipeline}
         return {group: degrees[group] for group in design.cluster.placement} | degrees
 
+    def inner_groups(self, design: Design) -> Mapping[str, tuple[str, int]]:
+        """Groups that are the innermost members of another one: by name, that group and how many of its NPUs."""
+        return {}
+
     def placement(self, design: Design) -> dict[str, tuple[tuple[int, Slice], ...]] | None:
         """The slices of every group, where the kind says itself who is where; None where degrees decide that."""
         return None

@@ -320,18 +320,21 @@ def trainings(
         "every": draw(st.sampled_from([1, 1, 2])), "groups": 4, "top_groups": 2,
     }  # fmt: skip
     dispatch = {"dispatch": draw(st.sampled_from(["node", "rank"]))} if experts else {}
+    parted = parts_of_layers(draw, context) if parts else {}
+    split = context == 1 and parted.get("qk_norm", "none") == "none" and draw(st.sampled_from([False, False, True]))
+    heads = draw(st.sampled_from([2, 4])) if split else 16
     return design_from(
         {
             "workload": {
                 "model": {
                     **({"mixture_of_experts": moe} if experts else {}),
-                    **model(layers=layers, heads=16),
+                    **model(layers=layers, heads=heads),
                     "multi_token_prediction": draw(st.sampled_from([0, 0, 1])),
                     "gated": gated,
                     "bias": not gated,
                     "position": "rotary" if gated else "learned",
-                    "kv_heads": draw(st.sampled_from([8, 16])),
-                    **(parts_of_layers(draw, context) if parts else {}),
+                    "kv_heads": heads if split else draw(st.sampled_from([8, 16])),
+                    **parted,
                 },
                 "global_batch": data * microbatch * microbatches,
                 "precision": "fp16",
@@ -339,6 +342,7 @@ def trainings(
             },
             "parallelism": {
                 "tensor": tensor,
+                "attention_split": "queries" if split else "heads",
                 "pipeline": pipeline,
                 "data": data,
                 "context": context,

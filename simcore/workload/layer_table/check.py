@@ -30,6 +30,7 @@ def table_problems(design: Design) -> Iterator[Problem]:
             "interleave",
             "recompute",
             "sequence_parallel",
+            "attention_split",
         ),
     )
     yield from precision_problems(design)

@@ -24,6 +24,7 @@ from simcore.workload.rules import batch_problems, precision_problems, unused_pr
 _UNUSED = (
     *("pipeline", "context", "expert", "expert_tensor", "expert_overlap", "zero", "accumulate", "gather"),
     *("shard_group", "schedule", "interleave", "recompute", "sequence_parallel", "tensor_overlap", "gradients"),
+    "attention_split",
 )
 
 

@@ -25,6 +25,7 @@ _UNUSED = (
     "interleave",
     "recompute",
     "sequence_parallel",
+    "attention_split",
 )
 
 

@@ -30,6 +30,7 @@ _UNUSED = (
     "expert_tensor",
     "expert_overlap",
     "sequence_parallel",
+    "attention_split",
     "tensor_overlap",
     "first_stage_layers",
     "last_stage_layers",

@@ -17,7 +17,7 @@ FP32 = 4
 
 _SHARED = ("shared experts activation input", "shared experts activation output")
 RECOMPUTED = {
-    "core_attn": ("log-sum-exp", "scores"),
+    "core_attn": ("log-sum-exp", "scores", "gathered keys and values"),
     "mla_up_proj": ("queries", "keys and values"),
     "layernorm": ("attention product input", "mlp product input"),
     "mlp": ("mlp activation input", "mlp activation output"),
@@ -75,6 +75,12 @@ def _norm_kept(shapes: Shapes, half: str) -> Terms:
     }
 
 
+def _exchanges(shapes: Shapes) -> bool:
+    """Whether queries and outputs of attention change NPUs, so that they are held before and after."""
+    p = shapes.parallelism
+    return shapes.query_npus > 1 or (p.context > 1 and p.context_communication == "all_to_all")
+
+
 def _attention_kept(shapes: Shapes) -> Terms:
     model, p, t = shapes.model, shapes.parallelism, shapes.parallelism.tensor
     tokens, width = shapes.tokens, shapes.width
@@ -92,7 +98,9 @@ def _attention_kept(shapes: Shapes) -> Terms:
             tokens * (model.query_width + model.key_heads * model.qk_head_dim) / t * width
         )
     terms["attention output"] = out * width
-    apart = p.context > 1 and p.context_communication == "all_to_all"
+    if (sharing := shapes.query_npus) > 1:
+        terms["gathered keys and values"] = (sharing - 1) * terms["keys and values"]
+    apart = _exchanges(shapes)
     if apart or shapes.operand != width:  # else attention and the projection share it
         terms["projection input"] = out * shapes.operand
     rows = p.microbatch * shapes.sequence * model.heads / t
@@ -136,13 +144,14 @@ def layer_transient(shapes: Shapes, kind: LayerKind) -> float:
 
     In a block, when the activation's input gradient is there its output's is not yet gone, but the output itself is;
     in attention, the gradients of output, queries, keys and values, which an all-to-all holds three times (as computed,
-    as sent, as received).
+    as sent, as received); where queries are split, those of keys and values are of all tokens before they are reduced.
     """
-    model, p, t = shapes.model, shapes.parallelism, shapes.parallelism.tensor
+    model, t = shapes.model, shapes.parallelism.tensor
     tokens, moe = shapes.tokens, model.mixture_of_experts
     gates = 2 if model.gated else 1
-    copies = 3 if p.context > 1 and p.context_communication == "all_to_all" else 1
+    copies = 3 if _exchanges(shapes) else 1
     attention = copies * tokens * (model.output_width + model.query_width + 2 * model.kv_width) / t
+    attention += (shapes.query_npus - 1) * tokens * 2 * model.kv_width / t
     if kind.experts and moe:
         routed = expert_rows(shapes) * (model.hidden + gates * moe.feed_forward / shapes.expert_tensor)
         block = max(routed, tokens * gates * moe.shared_feed_forward / t)

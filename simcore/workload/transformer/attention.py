@@ -18,6 +18,7 @@ from simcore.program import Compute, Operator, blocking_collective
 from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, tagged
 from simcore.workload.transformer.linear import column, norm, norm_after, residual, row
 from simcore.workload.transformer.overlap import gathering
+from simcore.workload.transformer.split_queries import split_queries
 
 
 def attention_half(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
@@ -100,12 +101,13 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
     The softmax masks; GPT's layer, the one with biases, also drops out.
     """
     model, p = shapes.model, shapes.parallelism
-    s, keys, heads = shapes.sequence, shapes.workload.sequence // parts, p.microbatch * model.heads / p.tensor
+    groups = p.tensor // shapes.query_npus
+    s, keys, heads = shapes.queries, shapes.workload.sequence // parts, p.microbatch * model.heads / groups
     if p.flash_attention:
         query, value = model.qk_head_dim, model.v_head_dim
         seen = _computed(shapes, keys, windowed)
         flops = float(2 * heads * s * seen * (query + value))
-        kv = 2 * p.microbatch * keys * model.kv_width / p.tensor
+        kv = 2 * p.microbatch * keys * model.kv_width / groups
         fused = (heads, s, seen, query), (heads, s, value, seen)
         traffic = shapes.width * (heads * s * (query + value) + kv)
         return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)
@@ -131,10 +133,11 @@ def _product(shapes: Shapes, gemm: Compute) -> Compute:
 
 
 def core(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
-    """The attention itself, with what context parallelism sends."""
+    """The attention itself, with what context parallelism, or a split of the queries, sends."""
     p = shapes.parallelism
     if p.context == 1:
-        return (computed(*core_computes(shapes, windowed=windowed)),)
+        whole = computed(*core_computes(shapes, windowed=windowed))
+        return (whole,) if shapes.query_npus == 1 else split_queries(shapes, whole)
     return _all_to_all(shapes, windowed) if p.context_communication == "all_to_all" else (_ring(shapes),)
 
 

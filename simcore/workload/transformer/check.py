@@ -17,6 +17,7 @@ from simcore.workload.staleness import unflushed_problems
 from simcore.workload.transformer.check_layers import layer_problems, missing_modules
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
+from simcore.workload.transformer.split_queries import query_problems
 from simcore.workload.transformer.stages import end_layers
 
 
@@ -28,7 +29,7 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     yield from unflushed_problems(design)
     yield from server_problems(design)
     yield from expert_problems(design, model)
-    for rule in (_context, _expert_tokens, _stages, layer_problems, _switches):
+    for rule in (_context, query_problems, _expert_tokens, _stages, layer_problems, _switches):
         yield from rule(design)
 
 
@@ -50,10 +51,11 @@ def _heads(design: Design) -> Iterator[Problem]:
     rule = "tensor divides the heads"
     if not model.head_dim and not model.latent_attention:
         yield from divides(model.heads, model.hidden, ("workload", "model"), "heads", "the hidden size", "heads")
-    yield from divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
-    kv = model.key_heads
+    kv, split = model.key_heads, p.query_npus(model.heads) > 1
+    if not split:
+        yield from divides(p.tensor, model.heads, tensor, "a degree", "the attention heads", rule)
     yield from divides(kv, model.heads, ("workload", "model"), "key-value heads", "the heads", "key-value heads")
-    if kv != model.heads and kv % p.tensor and p.tensor % kv:
+    if not split and kv != model.heads and kv % p.tensor and p.tensor % kv:
         yield Problem(
             tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule
         )

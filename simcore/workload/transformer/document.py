@@ -96,5 +96,8 @@ class TransformerWorkload(Workload):
     def complete(self, document: dict[str, Any]) -> None:
         """See `Workload.complete`."""
         document["workload"]["sequence_length"] = self.sequence
+        parallelism = document["parallelism"]
+        if parallelism["tensor"] and self.model.heads % parallelism["tensor"] == 0:
+            parallelism.pop("attention_split", None)  # whole heads for every NPU, as without it
         if self.training_batch is not None:
             document["workload"].setdefault("critical_batch", USUAL_LAW)

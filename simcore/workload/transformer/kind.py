@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,11 @@ class TransformerTraining(WorkloadKind):
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""
         return transformer_program(design)
+
+    def inner_groups(self, design: Design) -> Mapping[str, tuple[str, int]]:
+        """See `WorkloadKind.inner_groups`: neighbours of a tensor group may share heads."""
+        sharing = design.parallelism.query_npus(TransformerWorkload.of(design.workload).model.heads)
+        return {"query": ("tensor", sharing)} if sharing > 1 else {}
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`: designs differ in whether attention skips the masked half of the scores."""

@@ -63,6 +63,16 @@ class Shapes:
         """Over how many NPUs norms, residuals and dropouts are split: the tensor group with sequence parallelism."""
         return self.parallelism.tensor if self.parallelism.sequence_parallel else 1
 
+    @cached_property
+    def query_npus(self) -> int:
+        """NPUs of the tensor group that share out the tokens of the queries of the same heads."""
+        return self.parallelism.query_npus(self.model.heads)
+
+    @cached_property
+    def queries(self) -> int:
+        """Tokens of a sequence from which an NPU attends."""
+        return self.sequence // self.query_npus
+
     @property
     def expert_tensor(self) -> int:
         """Over how many NPUs an expert is cut."""

@@ -31,7 +31,7 @@ PARTS = {"curves": "curve"}
 """Sections whose entries are a part of an NPU."""
 SECTIONS = [section for section in catalog.SECTIONS if section != "parts"]
 """Those whose entries a document names; parts are what price lists speak of."""
-NPUS = {"wafer-5x4": 20, "tpu-v4-twisted": 128, "slingshot-11": 2048} | {
+NPUS = {"wafer-5x4": 20, "tpu-v4-twisted": 128, "slingshot-11": 2048, "selene": 160, "dojo-tile": 50} | {
     name: 20 for name in catalog.section("fabrics") if name.startswith("fred-")
 }
 """NPUs of fabrics that have whole groups of a size."""
@@ -72,7 +72,9 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
     lacks_fp16 = section == "npus" and isinstance(npu, str) and "fp16" not in catalog.entry("npus", npu)["peak"]
     precision = "bf16" if lacks_fp16 else "fp16"
     workload = {**document()["workload"], "precision": precision}
-    return document(workload=workload, cluster={"npu": npu, "dimensions": RING})
+    priced = section != "npus" or not isinstance(npu, str) or npu in catalog.entry("prices", "libra")["npu"]
+    cost = "libra" if priced else "network-only"
+    return document(workload=workload, cluster={"npu": npu, "dimensions": RING}, cost=cost)
 
 
 def space(data: dict[str, Any]) -> Space:

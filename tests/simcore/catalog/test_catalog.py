@@ -12,6 +12,7 @@ from simcore.design.library import Library
 from simcore.design.node import Node, nodes_sold_with
 from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 from simcore.workload.transformer.model import Transformer
 
@@ -50,10 +51,10 @@ def test_a_model_is_a_transformer_whose_heads_divide_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", catalog.section("npus"))
-def test_an_npu_is_priced_by_the_shipped_list_and_faster_at_lower_precision(name: str) -> None:
+def test_an_npu_that_is_sold_is_priced_by_the_shipped_list_and_faster_at_lower_precision(name: str) -> None:
     npu, prices = preset(Npu, "npus", name), preset(PriceList, "prices", "libra")
     assert isinstance(npu, Npu)
-    assert name in prices.npu
+    assert name in prices.npu or npu.unsold
     rates = [npu.peak[p] for p in ("fp32", "fp16", "fp8") if p in npu.peak]
     assert rates == sorted(rates)
     assert 0 < npu.power.idle < npu.power.max
@@ -73,9 +74,18 @@ def test_a_node_is_sold_with_npus_of_the_catalogue_and_fills_its_domains(name: s
     assert node.withdrawn is None or node.withdrawn >= node.introduced
 
 
+def test_an_npu_without_a_price_cannot_be_bought_at_a_list_that_prices_npus() -> None:
+    tile = {"npu": "dojo-d1", "fabric": "dojo-tile", "npus": 25}
+    document = {"workload": {"collective": "all_reduce", "size": "1 MiB"}, "cluster": tile}
+    with pytest.raises(InputError, match="an NPU priced in 'libra', got 'dojo-d1'"):
+        design_from(document)
+    assert simulate(design_from({**document, "cost": "network-only"})).iteration_time_s > 0
+
+
 @pytest.mark.parametrize("name", [name for name in catalog.section("fabrics") if name.startswith("dgx")])
 def test_a_fabric_fits_any_number_of_whole_nodes(name: str) -> None:
-    assert [d["size"] for d in fabric_dimensions(name, 512)] == [8, 64]
+    node = 16 if name == "dgx-2" else 8
+    assert [d["size"] for d in fabric_dimensions(name, 512)] == [node, 512 // node]
 
 
 @pytest.mark.parametrize("name", catalog.section("prices"))

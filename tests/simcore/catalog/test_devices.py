@@ -39,6 +39,10 @@ NVLINK_AND_NICS = {
     "mi300x-node": (7 * 64, 50),
     "mi355x-node": (7 * 76.8, 50),
     "gaudi2-node": (21 * 12.5, 3 * 12.5),
+    "dgx-1p": (4 * 20, 4 * 12.5 / 8),
+    "dgx-1v": (6 * 25, 4 * 12.5 / 8),
+    "dgx-2": (6 * 25, 8 * 12.5 / 16),
+    "selene": (12 * 25, 25),
     "gaudi3-node": (21 * 25, 3 * 25),
 }
 """Bandwidth of an NPU inside a node or domain and out of it, each direction [GB/s]."""
@@ -113,6 +117,12 @@ def test_a_fabric_has_the_links_of_its_data_sheet(fabric: str, rates: tuple[floa
         ("pcie-gen4-node", "l40s", 16),
         ("tpu-v5p-pod", "tpu-v5p", 64),
         ("tpu-v6e-pod", "tpu-v6e", 512),
+        ("tpu-v5e-pod", "tpu-v5e", 512),
+        ("tpu-v3-pod", "tpu-v3", 1024),
+        ("tpu-v2-pod", "tpu-v2", 256),
+        ("dgx-1p", "p100-16gb", 16),
+        ("dgx-2", "v100-32gb", 32),
+        ("selene", "a100-80gb", 2240),
     ],
 )
 def test_a_collective_on_a_fabric_is_no_faster_than_its_slowest_part(fabric: str, npu: str, npus: int) -> None:

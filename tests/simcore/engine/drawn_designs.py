@@ -254,8 +254,11 @@ def trainings(
     modules = ["core_attn", "layernorm", *(["moe", "moe_act"] if "mixture_of_experts" in shape else ["mlp"])]
     if recompute == "selective" and draw(st.booleans()):
         spread["recompute_modules"] = draw(st.lists(st.sampled_from(modules), min_size=1, max_size=3))
+    whole = c > 1 or {"latent_attention", "kv_heads"} & shape.keys() or draw(st.booleans())
+    heads = 8 if whole else draw(st.sampled_from([1, 2]))
     parallelism = {
         "tensor": t,
+        "attention_split": "heads" if whole else "queries",
         "pipeline": p,
         "data": d,
         "context": c,
@@ -276,7 +279,7 @@ def trainings(
     pairs = parallelism["schedule"] == "1f1b" and (p == 1 or interleave > 1) and recompute != "full"
     if pairs and spread.get("expert", 1) > 1:
         parallelism["expert_overlap"] = draw(st.booleans())
-    model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": 8, "vocabulary": 500, **shape}
+    model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": heads, "vocabulary": 500, **shape}
     return design(
         flattened(
             {

@@ -14,10 +14,10 @@ from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
-from simcore.memory.expanded import capacity, fits, memory_of
+from simcore.memory.expanded import capacity, fits, memory_of, reserve
 from simcore.memory.plan import program_of
 from simcore.metrics import METRICS, metrics
-from simcore.result import Result
+from simcore.result import Memory, Result
 from simcore.simulate import simulate
 
 MODEL = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 128}
@@ -50,6 +50,13 @@ def test_a_memory_that_is_not_needed_changes_the_price_alone() -> None:
     assert with_it.cost.memory == pytest.approx(4 * 100e9 * 8e-9)
     assert with_it.cost.total == pytest.approx(plain.cost.total + with_it.cost.memory)
     assert with_it.memory_capacity_bytes == plain.memory_capacity_bytes + 100e9
+
+
+@pytest.mark.parametrize("own", [1e9 / 3 * k for k in range(1, 40)])
+def test_what_spills_into_a_memory_that_is_large_enough_fits_whatever_the_rounding(own: float) -> None:
+    memory = Memory(weights=0.0, gradients=0.0, optimizer=0.0, activations=0.0, peak=1e12 / 7)
+    its = design(expanded(capacity="1 TB"), own=f"{own!r} B")
+    assert fits(its, reserve(its, memory))
 
 
 @pytest.mark.parametrize("bandwidth", [100e9, 250e9, 1e12, 4e12])
