@@ -23,13 +23,22 @@ class ExpandedMemory(Frozen):
     """NPUs that share capacity and bandwidth: 1 is a memory of each NPU, the NPUs of a node or all of them a pool."""
     edge: Flag = False
     """Its controllers sit along the edge of the mesh of the first two dimensions, and each reaches all NPUs over it."""
-    place: Annotated[tuple[Literal["spill", "optimizer", "activations"], ...], Field(min_length=1)] = ("spill",)
-    """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes."""
+    place: Annotated[tuple[Literal["spill", "optimizer", "activations", "weights"], ...], Field(min_length=1)] = (
+        "spill",
+    )
+    """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes.
+    `[weights, optimizer]`: ZeRO-3's shards lie here. Each layer's weights stream in before their use, its gradients
+    leave, and the memory updates what it holds."""
 
     @property
     def spills(self) -> bool:
         """Whether it takes what the NPU's own memory cannot hold."""
         return "spill" in self.place
+
+    @property
+    def streams(self) -> bool:
+        """Whether weights stream in from it, and gradients leave for it."""
+        return "weights" in self.place
 
     @property
     def share(self) -> float:
