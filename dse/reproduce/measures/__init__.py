@@ -8,10 +8,16 @@ from typing import Any
 from dse.reproduce.measures.astra import RunAstra
 from dse.reproduce.measures.base import Measure
 from dse.reproduce.measures.design import SimulateDesign
+from dse.reproduce.measures.incast import PlayIncast
 from dse.reproduce.measures.optimize import OptimizeSpace
 from simcore.document.problem import InputError, Problem
 
-MEASURES: dict[str, Measure] = {"design": SimulateDesign(), "astra": RunAstra(), "optimize": OptimizeSpace()}
+MEASURES: dict[str, Measure] = {
+    "design": SimulateDesign(),
+    "astra": RunAstra(),
+    "optimize": OptimizeSpace(),
+    "incast": PlayIncast(),
+}
 
 
 def measure_of(run: Mapping[str, Any]) -> Measure:
