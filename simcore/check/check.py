@@ -29,6 +29,7 @@ from simcore.memory.expanded import memory_problems
 from simcore.network import TOPOLOGIES, ratios_of
 from simcore.schedule import SCHEDULES
 from simcore.system.placement import place
+from simcore.system.pool import shared_pool_problems
 from simcore.workload.base import kind_of
 from simcore.workload.rules import unused_problems
 from simcore.workload.servers import RULE as SERVED
@@ -77,7 +78,7 @@ def _check_jobs(design: Design) -> list[Problem]:
     """Every problem of a design of several jobs: of its cluster, and of each of them alone on its share."""
     shares, problems = shares_of(design)
     problems = [*problems, *_check_names(design), *_check_network(design), *_check_system(design)]
-    problems += _check_explicit(design)
+    problems += [*_check_explicit(design), *shared_pool_problems(design)]
     problems += [*_check_rest(design), *cluster_problems(design), *price_problems(design)]
     if problems:
         return problems

@@ -9,11 +9,11 @@ LIBRA's prices have no servers: hosts are counted for their watts alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from simcore.cost.bill import Item
+from simcore.cost.bill import Group, Item
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension
+from simcore.design.dimension import Dimension, Tier
 from simcore.design.node import node_of, nodes_sold_with
 from simcore.design.prices import PriceList
 from simcore.document.ranges import range_of
@@ -126,18 +126,25 @@ def _hosts(design: Design) -> Item:
 
 
 def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterator[Item]:
-    tier, its = design.cost.network[dimension.tier], block_of(dimension)
-    bandwidth, where = design.cluster.npus * dimension.bandwidth / GB, f"dimension {index}, {dimension.tier}"
+    its, where = block_of(dimension), f"dimension {index}, {dimension.tier}"
     each = {"link": its.levels, "switch": its.ports}
-    counts = {element: bandwidth * each[element] for element in elements(dimension)}
-    if its.switched and tier.nic is not None:
-        counts["nic"] = bandwidth
-    for element, count in counts.items():
-        price, source = getattr(tier, element) * GB, design.cost.sources.get("network", "")
-        ends = _between(design.cost, f"network.{dimension.tier}.{element}", price)
-        watts = WATTS.get((dimension.tier, element), (0.0, 0.0))
-        part = f"{_NAMES[element]}, {dimension.tier}"
-        yield Item(part, where, "network", count, "GB/s", price, ends, *watts, source)
+    counts = {element: each[element] for element in elements(dimension)}
+    if its.switched and design.cost.network[dimension.tier].nic is not None:
+        counts["nic"] = 1.0
+    bandwidth = design.cluster.npus * dimension.bandwidth
+    yield from wire_items(design.cost, dimension.tier, counts, bandwidth, where, "network")
+
+
+def wire_items(
+    prices: PriceList, tier: Tier, counts: Mapping[str, float], bandwidth: float, where: str, group: Group
+) -> Iterator[Item]:
+    """Links, ports and NICs of a tier for `bandwidth` [B/s] in all, so many of each as `counts` says."""
+    for element, each in counts.items():
+        price, source = getattr(prices.network[tier], element) * GB, prices.sources.get("network", "")
+        ends = _between(prices, f"network.{tier}.{element}", price)
+        watts = WATTS.get((tier, element), (0.0, 0.0))
+        part = f"{_NAMES[element]}, {tier}"
+        yield Item(part, where, group, bandwidth * each / GB, "GB/s", price, ends, *watts, source)
 
 
 _NAMES = {"link": "links", "switch": "switch ports", "nic": "NICs"}

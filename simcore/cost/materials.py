@@ -9,6 +9,7 @@ from typing import Any
 from simcore.cost.bill import Bill
 from simcore.cost.linear import linear_items, memory_items, server_items
 from simcore.cost.pieces import Beside, Pieces, buy
+from simcore.cost.pool import pool_items
 from simcore.cost.rest import READ_PER_NPU, READS_FOR_WRITES
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
@@ -28,7 +29,7 @@ _KEPT = 4096
 def bill_of(design: Design) -> Bill:
     """The bill of a checked design; its sums are `cluster_cost`."""
     if not design.cost.by_parts:
-        return Bill((*linear_items(design), *server_items(design)))
+        return Bill((*linear_items(design), *pool_items(design), *server_items(design)))
     return Bill((*pieces_of(design).items, *memory_items(design), *server_items(design)))
 
 

@@ -8,6 +8,7 @@ from simcore import catalog
 from simcore.cost.bill import GROUPS, Bill
 from simcore.cost.linear import elements, memory_beyond, npu_price, servers_price, unit_price
 from simcore.cost.materials import bill_of, pieces_of
+from simcore.cost.pool import pool_price, pool_price_problems
 from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
@@ -25,7 +26,7 @@ def cluster_cost(design: Design) -> Cost:
         return _sums(bill_of(design))
     network = cluster.npus * sum(unit_price(prices, d) * d.bandwidth for d in cluster.dimensions)
     npu = cluster.npus * (0.0 if prices.free_npus else npu_price(design))
-    memory = cluster.npus * (memory_beyond(design) * prices.memory)
+    memory = cluster.npus * (memory_beyond(design) * prices.memory) + pool_price(design)
     other = servers_price(design)
     return Cost(network=network, npu=npu, memory=memory, other=other, total=network + npu + memory + other)
 
@@ -60,7 +61,7 @@ def price_problems(design: Design) -> list[Problem]:
     if unknown := [*_unknown_parts(design)]:
         return unknown
     if prices.by_parts:
-        return [*pieces_of(design).problems]
+        return [*pieces_of(design).problems, *pool_price_problems(design)]
     problems = [
         Problem(
             ("cluster", "dimensions", index, "tier"),
@@ -72,6 +73,7 @@ def price_problems(design: Design) -> list[Problem]:
         for element in elements(dimension)
         if not _is_sold(prices, dimension, element)
     ]
+    problems += pool_price_problems(design)
     npu = design.cluster.npu
     if not prices.free_npus and npu.name not in prices.npu and npu.price is None:
         found = f"'{npu.name}'" if npu.name else "an NPU without a price"

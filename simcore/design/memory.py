@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from simcore.design.pool import PoolLevel
 from simcore.document.field import Count, Flag, Frozen
 from simcore.document.quantity import Bandwidth, Size, Time
 
@@ -16,13 +17,17 @@ class ExpandedMemory(Frozen):
     capacity: Annotated[Size, Field(gt=0)]
     """Of all of it [B]."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
-    """Of its link or port, each direction [B/s]."""
+    """Of its link or port, of all its memory nodes together, each direction [B/s]."""
     latency: Annotated[Time, Field(ge=0)] = 0.0
     """Of one transfer [s]."""
     shared_by: Count = 1
     """NPUs that share capacity and bandwidth: 1 is a memory of each NPU, the NPUs of a node or all of them a pool."""
     edge: Flag = False
     """Its controllers sit along the edge of the mesh of the first two dimensions, and each reaches all NPUs over it."""
+    fabric: tuple[PoolLevel, ...] = ()
+    """What leads from the NPUs that share it to its memory nodes, level by level; unless given nothing that limits."""
+    in_network: Flag = False
+    """The fabric copies what NPUs have in common on its way to them, and adds up their gradients on the way back."""
     place: Annotated[tuple[Literal["spill", "optimizer", "activations", "weights"], ...], Field(min_length=1)] = (
         "spill",
     )

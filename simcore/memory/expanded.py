@@ -25,6 +25,7 @@ from simcore.memory.reserved import add_reserved, bytes_beside_tensors
 from simcore.memory.streaming import streaming_problems
 from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
 from simcore.result import Memory
+from simcore.system.pool import own_reach, pool_problems
 from simcore.workload.base import kind_of
 from simcore.workload.data_parallel import MASTER_BYTES
 
@@ -81,7 +82,9 @@ def apply_expanded_memory(design: Design, program: Program) -> Program:
     expanded = _expanded_memory(design)
     if expanded is None or expanded.streams:
         return program
-    expanded = expanded.model_copy(update={"bandwidth": expanded.bandwidth * edge_share(design)})
+    reach = own_reach(expanded)
+    bandwidth = reach.rate * expanded.shared_by * edge_share(design)
+    expanded = expanded.model_copy(update={"bandwidth": bandwidth, "latency": reach.latency})
     own = design.cluster.running_npu.memory.bandwidth * design.cluster.npu.memory.efficiency
     if expanded.spills:
         memory = memory_of(design, program)
@@ -192,6 +195,7 @@ def memory_problems(design: Design) -> Iterator[Problem]:
     if expanded is None:
         return
     yield from edge_problems(design)
+    yield from pool_problems(design, expanded)
     if not design.workload.computes:
         yield Problem(path, "no expanded memory for a single collective", "one", "leave it out")
         return

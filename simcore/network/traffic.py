@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,8 @@ class Traffic:
     """
     ports: tuple[PortTraffic, ...]
     """The 8 with the longest queues, then those that were paused longest; at most 16."""
+
+    @property
+    def counters(self) -> dict[str, float]:
+        """All of it by name but the ports."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "ports"}

@@ -19,9 +19,7 @@ from typing import Any, NamedTuple
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.transport import Transport
-from simcore.engine.packets.graph import Graph
-from simcore.engine.packets.play import play
+from simcore.engine.packets.incast import play_incast
 from simcore.engine.packets.run import fabric_of
 from simcore.policy.control import CONTROLS
 from simcore.result import Result
@@ -188,16 +186,6 @@ def oversubscription() -> str:
     return table(["16 MB", "pauses alone [ms]", "share", *PROJECT[1:]], rows())
 
 
-def play_incast(control: str, senders: int, size: float) -> float:
-    """Senders spread over all leaves, one receiver; the time [s]."""
-    fabric = fabric_of(collective(control, "all_to_all", "direct", 1))
-    graph = Graph(NPUS)
-    for sender in range(senders):
-        graph.message(1 + sender * (NPUS - 1) // senders, 0, size)
-    transport = Transport.model_validate({"control": control, "mtu": "4 kB"})
-    return play(fabric, graph, transport).now / PICOSECONDS
-
-
 def incast() -> str:
     """How long incasts take, over what the receiver's port takes."""
 
@@ -206,7 +194,8 @@ def incast() -> str:
             for senders in SENDERS:
                 say(f"incast of {senders}, {size} MB each")
                 least = senders * size * 1e6 * WIRE / 25e9
-                times = [play_incast(control, senders, size * 1e6) / least for control in PROJECT]
+                designs = [collective(control, "all_to_all", "direct", 1) for control in PROJECT]
+                times = [play_incast(design, senders, size * 1_000_000).now / PICOSECONDS / least for design in designs]
                 yield [f"{senders} senders of {size} MB", milliseconds(least), *(f"{ratio:.2f}" for ratio in times)]
 
     return table(["incast", "port [ms]", *PROJECT], rows())

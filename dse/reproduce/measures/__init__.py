@@ -9,10 +9,16 @@ from dse.reproduce.measures.astra import RunAstra
 from dse.reproduce.measures.average import AverageRuns
 from dse.reproduce.measures.base import Measure
 from dse.reproduce.measures.design import SimulateDesign
+from dse.reproduce.measures.incast import PlayIncast
 from dse.reproduce.measures.optimize import OptimizeSpace
 from simcore.document.problem import InputError, Problem
 
-MEASURES: dict[str, Measure] = {"design": SimulateDesign(), "astra": RunAstra(), "optimize": OptimizeSpace()}
+MEASURES: dict[str, Measure] = {
+    "design": SimulateDesign(),
+    "astra": RunAstra(),
+    "optimize": OptimizeSpace(),
+    "incast": PlayIncast(),
+}
 MEASURES["average"] = AverageRuns(dict(MEASURES))
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class SimulateDesign(Measure):
-    """`run: {design: FILE, engine: E}`: every metric of the design's result, and `network_utilization`."""
+    """`run: {design: FILE, engine: E}`: every metric of the design's result, and `network_utilization`.
+
+    Of engine `packets` also the counters of its packets (`traffic.pauses` …).
+    """
 
     def numbers(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Numbers:
         """See `Measure.numbers`."""
@@ -23,7 +26,8 @@ class SimulateDesign(Measure):
 
         result = simulate(_design(folder, run, changes), run.get("engine", "auto"))
         found = {**metrics(result), "network_utilization": result.network_utilization}
-        return {name: value for name, value in found.items() if value is not None}
+        packets: Numbers = {} if result.traffic is None else {"traffic": result.traffic.counters}
+        return {name: value for name, value in found.items() if value is not None} | packets
 
     def identity(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
         """See `Measure.identity`."""

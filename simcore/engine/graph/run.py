@@ -34,6 +34,7 @@ from simcore.program import Category
 from simcore.system.chunks import LONGEST, PICOSECONDS, picoseconds, too_long_error
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import place
+from simcore.system.pool import own_reach
 
 _ROOM = 16
 """Collectives under way at the same time that there is room for at first."""
@@ -98,8 +99,8 @@ def memory_time(design: Design, size: int) -> int:
     memory = design.cluster.memory
     assert memory is not None  # the check of traces says so
     assert memory.expanded is not None
-    expanded = memory.expanded
-    return picoseconds(expanded.latency + size / expanded.rate)
+    reach = own_reach(memory.expanded)
+    return picoseconds(reach.latency + size / reach.rate)
 
 
 def _check_length(design: Design, graph: Graph, lowering: Lowering) -> None:
