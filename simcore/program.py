@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from simcore.design.layer_range import group_kind
 from simcore.graph import Graph
 from simcore.schedule import ORDERS
 
@@ -61,6 +62,7 @@ GROUP_CATEGORY = {
     "shard": Category.DATA,
     "expert_shard": Category.DATA,
     "replica": Category.DATA,
+    "reshard": Category.TENSOR,
     "pipeline": Category.PIPELINE,
     "all": Category.DATA,
 }
@@ -119,7 +121,7 @@ class Segment(NamedTuple):
 
 def blocking_collective(kind: str, group: str, size: float) -> tuple[Operator, ...]:
     """A collective that its stage waits for."""
-    return Start(kind, group, size, Waits.NOW), Wait(Waits.NOW, GROUP_CATEGORY[group])
+    return Start(kind, group, size, Waits.NOW), Wait(Waits.NOW, GROUP_CATEGORY[group_kind(group)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,9 @@ class ModelPart:
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
     expert_parameters: float = 0.0
     """Of `parameters`, those of routed experts: they are sharded over fewer NPUs."""
+    apart: tuple[tuple[float, int], ...] = ()
+    """Of `parameters`, those of layers with degrees of their own, each with the NPUs over which their states are
+    sharded; they are not among `expert_parameters`."""
     weights: tuple[Segment, ...] = ()
     """Weight gradients, where the schedule takes them out of the backward pass, which then reduces no gradients."""
     last_weights: tuple[Segment, ...] = ()

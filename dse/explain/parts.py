@@ -9,9 +9,11 @@ from dse.report.aspects import short_name
 from dse.report.reasons import breakdown
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
 from simcore.design.design import Design
+from simcore.design.layer_range import group_kind
 from simcore.engine.anatomy import CollectiveUse, OperatorUse, collectives_of, operators_of
 from simcore.memory.plan import program_of
 from simcore.network import TOPOLOGIES
+from simcore.program import GROUP_CATEGORY
 from simcore.result import Result
 
 _KINDS = {"gemm": "matrix products", "memory": "element-wise", "flash": "attention", "core": "attention"}
@@ -106,12 +108,20 @@ def _queue_name(design: Design, number: int) -> str:
 def _of_collectives(design: Design, uses: Sequence[CollectiveUse]) -> str:
     """What is sent over which dimension, for how long in all, hidden or not."""
     told = []
-    for use in uses[:2]:
+    for use in (*uses[:2], *(use for use in uses[2:] if group_kind(use.group) == "reshard")):
         busiest = max(range(len(use.busy)), key=lambda index: use.busy[index])
         where = _queue_name(design, busiest)
         size = format_with_unit(use.bytes / use.count, "B")
         told.append(
-            f"{format_brief(use.count)} {use.kind} of {size} keep {where} busy for "
+            f"{format_brief(use.count)} {use.kind} of {size}{_among(use.group)} keep {where} busy for "
             f"{format_with_unit(use.busy[busiest], 's')}"
         )
     return "; ".join(told)
+
+
+def _among(group: str) -> str:
+    """Which layers a group is of, or between which, where not all have the same degrees."""
+    kind, _, own = group.partition(" ")
+    if kind == "reshard":
+        return f" between layers of tensor {own.replace('-', ' and ')}"
+    return f" in layers of {own}" if own and kind in GROUP_CATEGORY else ""

@@ -29,6 +29,10 @@ def export(design: Design, target: str) -> Exported:
     if (tag := workload_tag(design.workload)) != USUAL:
         raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
     design = settle(design)
+    if design.parallelism.other_degrees:
+        expected = f"the degrees of the section in all layers: {target} makes one set of groups for the whole model"
+        found = "layers with tensor or expert degrees of their own"
+        raise InputError([Problem(("parallelism", "layers"), expected, found, "export a design without them")])
     text = program.write(design)
     left = unsaid(design, program, program.read(text))
     return Exported(program.name, program.file, text, left, tuple(_notes(design, program)))

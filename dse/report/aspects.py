@@ -7,7 +7,7 @@ Topology is written `Ring(4)_FC(8)_SW(32)`, innermost dimension first, as in LIB
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -206,7 +206,14 @@ def _degrees(design: Document) -> str | None:
         return None
     kept = {name: parallelism.get(name) for name in DEGREES if parallelism.get(name) is not None}
     shown = [f"{DEGREES[name]}{n}" for name, n in kept.items() if n != 1 or name not in ("context", "expert")]
-    return clean_text(" ".join(shown)) or None
+    return clean_text(" ".join([*shown, *_degrees_of_layers(parallelism.get("layers"))])) or None
+
+
+def _degrees_of_layers(ranges: Any) -> Iterator[str]:
+    """Of layers with degrees of their own, which: `t4 in layers 0-2`."""
+    for row in filter(lambda row: isinstance(row, Mapping), ranges if isinstance(ranges, list) else ()):
+        if own := [f"{DEGREES[name]}{row[name]}" for name in ("tensor", "expert") if name in row]:
+            yield f"({' '.join(own)} in layers {row.get('layers')})"
 
 
 def _algorithms(design: Document) -> str | None:
@@ -268,7 +275,7 @@ ASPECTS: tuple[Aspect, ...] = (
     Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),
     Aspect("tiers", "tiers {}", (), _tiers, follows="topology"),
     _simple_aspect("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),
-    Aspect("degrees", "{}", tuple(f"parallelism.{name}" for name in DEGREES), _degrees),
+    Aspect("degrees", "{}", (*(f"parallelism.{name}" for name in DEGREES), "parallelism.layers"), _degrees),
     _simple_aspect("ZeRO", "ZeRO-{}", "parallelism.zero", "0"),
     _simple_aspect("accumulate", "accumulate {}", "parallelism.accumulate", "sharded"),
     _simple_aspect("gather", "gather {}", "parallelism.gather", "twice"),

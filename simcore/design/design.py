@@ -286,6 +286,10 @@ class Design(Frozen):
             del found["attention_split"]
         if p.expert_tensor == p.tensor:
             del found["expert_tensor"]
+        for listed in found.get("layers", ()):
+            for key in ("tensor", "expert"):
+                if listed.get(key) == getattr(p, key):
+                    del listed[key]
         if p.recompute_modules:
             if p.recomputed_modules == {"core_attn"}:
                 del found["recompute_modules"]

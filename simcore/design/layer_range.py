@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from simcore.document.field import Frozen, Natural
+from simcore.document.field import Count, Frozen, Natural
 from simcore.document.problem import Refusal
 
 Module = Literal["core_attn", "mla_up_proj", "layernorm", "mlp", "moe_act", "shared_experts", "moe"]
@@ -35,16 +35,42 @@ LayerNumbers = Annotated[str, BeforeValidator(_read_numbers)]
 """Layers by their numbers, counted from 0: `0-3`, `5`, or several with commas between."""
 
 
-_DEGREES = ("tensor", "context", "expert", "expert_tensor", "sequence_parallel", "data")
-"""Keys of the section that all layers of a design share: they make groups of NPUs, which stages, copies of parameters
-and the network are laid out by."""
+_SHARED = {
+    "context": "the degree of the section: a sequence is cut over the same NPUs in all layers",
+    "expert_tensor": "the degree of the section, or all of its own tensor group",
+    "sequence_parallel": "the switch of the section",
+    "data": "nothing: what is left of a stage's NPUs",
+}
+"""Keys of the section that layers do not have for themselves, each with what they have instead."""
 
 
 def _degree_error(key: str, value: Any) -> InitErrorDetails:
-    refusal = Refusal("the degree of the section: layers differ in what they recompute", str(value), "leave it out")
+    refusal = Refusal(_SHARED[key], str(value), "leave it out")
     return InitErrorDetails(
         type=PydanticCustomError("value_error", "{error}", {"error": refusal}), loc=(key,), input=value
     )
+
+
+_OF_EXPERTS = ("expert", "expert_tensor", "expert_data", "expert_shard")
+"""Groups of NPUs that depend on the expert degree."""
+
+
+class Degrees(NamedTuple):
+    """Degrees by which a layer is cut."""
+
+    tensor: int
+    expert: int
+
+    def name_group(self, group: str, section: Degrees) -> str:
+        """The name of a group of layers with these degrees; as it is where it has the NPUs of the section's group."""
+        if group in _OF_EXPERTS:
+            return group if self == section else f"{group} t{self.tensor}e{self.expert}"
+        return group if self.tensor == section.tensor else f"{group} t{self.tensor}"
+
+
+def group_kind(group: str) -> str:
+    """What a group of NPUs is for, whichever layers it is of: `data` of `data t4`."""
+    return group.partition(" ")[0]
 
 
 class LayerRange(Frozen):
@@ -52,6 +78,11 @@ class LayerRange(Frozen):
 
     layers: LayerNumbers
     """Which ones: their numbers, counted from 0, such as `0-3` or `0-3, 8`."""
+    tensor: Count | None = None
+    """Their tensor-parallel degree; the section's unless given. Their data-parallel degree follows: a stage has
+    the same NPUs in all of its layers, and activations are resharded where the degree changes."""
+    expert: Count | None = None
+    """Their expert-parallel degree; the section's unless given."""
     recompute: Literal["none", "selective", "full"] | None = None
     """As `parallelism.recompute`, which it is unless given."""
     recompute_modules: Modules | None = None
@@ -61,7 +92,7 @@ class LayerRange(Frozen):
     @classmethod
     def _refuse_degrees(cls, value: Any) -> Any:
         """A degree of its own is no degree of the groups that the design has; each key is told at its place."""
-        if isinstance(value, dict) and (given := [key for key in _DEGREES if key in value]):
+        if isinstance(value, dict) and (given := [key for key in _SHARED if key in value]):
             line = [_degree_error(key, value[key]) for key in given]
             raise ValidationError.from_exception_data(cls.__name__, line)
         return value

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from simcore.design.layer_range import LayerRange, Modules, SolvedStages, Stages
+from simcore.design.layer_range import Degrees, LayerRange, Modules, SolvedStages, Stages
 from simcore.design.parameter_server import Gradients, ParameterServer
 from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen
 from simcore.document.member import MemberOf
@@ -104,6 +104,21 @@ class Parallelism(Frozen):
     def parameter_server(self) -> ParameterServer | None:
         """The servers at which gradients meet; None where they are reduced."""
         return self.gradients.parameter_server if isinstance(self.gradients, Gradients) else None
+
+    @property
+    def degrees(self) -> Degrees:
+        """Degrees of layers that have none of their own."""
+        return Degrees(self.tensor, self.expert)
+
+    def degrees_in(self, its: LayerRange) -> Degrees:
+        """Degrees of the layers of a range."""
+        return Degrees(its.tensor or self.tensor, its.expert or self.expert)
+
+    @property
+    def other_degrees(self) -> tuple[Degrees, ...]:
+        """Degrees that some layers have instead of the section's, each once."""
+        found = dict.fromkeys(map(self.degrees_in, self.layers or ()))
+        return tuple(degrees for degrees in found if degrees != self.degrees)
 
     @property
     def recomputed_modules(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.design.layer_range import group_kind
 from simcore.engine.fast.iteration import block_issues
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
@@ -105,4 +106,4 @@ def collectives_of(design: Design, stage: int = 0) -> tuple[CollectiveUse, ...]:
 
 
 def _category(group: str) -> Category:
-    return GROUP_CATEGORY.get(group, Category.DATA)
+    return GROUP_CATEGORY.get(group_kind(group), Category.DATA)

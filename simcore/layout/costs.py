@@ -218,7 +218,7 @@ class _Timer:
     def late(self, amount: Amount) -> tuple[float, float]:
         """What so many parameters take after the last microbatch, and their gradients beside its backward pass [s]."""
         tail, gradients = self._late
-        return float(tail @ amount), float(gradients @ amount)
+        return float(tail @ amount[:2]), float(gradients @ amount[:2])
 
 
 def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: LayerKind) -> Floats:
@@ -260,11 +260,11 @@ def _stage_row(
     further = builder.layers.further(further_kind(builder.shapes)).parameters.total if _predicts(builder, kind) else 0.0
     row[MOVING] = builder.data.moving(further)
     empty: set[LayerKind] = set()
-    beside = builder.placeholders(empty, kind.last) + row[MOVING] + builder.standing
+    beside = builder.placeholders(empty, kind.last) + row[MOVING] + builder.standing(())
     row[MOMENT] = builder.working((), 0.0, first=False, last=True) - beside if kind.last else -math.inf
     row[ENDS] = builder.ends(kind.last)
     row[TABLE] = builder.embedding_moment if kind.first else -math.inf
-    row[STANDING] = builder.standing
+    row[STANDING] = builder.standing(())
     for number in range(4):
         kinds = {LayerKind(experts) for experts in (False, True) if number & (2 if experts else 1)}
         shown = kinds & {LayerKind(layer.experts) for layer in layers}
@@ -282,7 +282,7 @@ def _states(design: Design, amount: Amount) -> float:
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
     over = (design.sharding_npus, design.expert_sharding_npus)
     found = 0.0
-    for parameters, shards in zip(amount, over, strict=True):
+    for parameters, shards in zip(amount.each, over, strict=True):
         states = model_states(
             parameters, shards, p.zero, weight, gradient, not p.reduces_each, p.gathers in ("microbatch", "once")
         )

@@ -65,18 +65,19 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
         program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
     ]
     experts = sum(part.expert_parameters for part in parts)
-    own = sum(part.parameters for part in parts) - experts
+    apart = [states for part in parts for states in part.apart]
+    own = sum(part.parameters for part in parts) - experts - sum(parameters for parameters, _ in apart)
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
-    over, local, stays = design.sharding_npus, not p.reduces_each, p.gathers in ("microbatch", "once")
-    dense = model_states(own, over, p.zero, weight, gradient, local, stays)
-    routed = model_states(experts, design.expert_sharding_npus, p.zero, weight, gradient, local, stays)
+    local, stays = not p.reduces_each, p.gathers in ("microbatch", "once")
+    shared = [(own, design.sharding_npus), (experts, design.expert_sharding_npus), *apart]
+    states = [model_states(held, over, p.zero, weight, gradient, local, stays) for held, over in shared]
     activations = _kept_bytes(program, stage, parts)
     if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
         activations += max(part.activations for part in parts)
     working = max(part.working for part in parts)
     versions = SCHEDULES[program.schedule].versions(stage, program.stages)
-    weights = versions * (dense.weights + routed.weights) + sum(part.resident for part in parts)
-    gradients, optimizer = dense.gradients + routed.gradients, dense.optimizer + routed.optimizer
+    weights = versions * sum(its.weights for its in states) + sum(part.resident for part in parts)
+    gradients, optimizer = sum(its.gradients for its in states), sum(its.optimizer for its in states)
     return Memory(
         weights=weights,
         gradients=gradients,

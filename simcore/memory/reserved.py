@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from simcore.design.degrees import views_of
 from simcore.design.design import Design
+from simcore.design.layer_range import group_kind
 from simcore.result import Memory
 from simcore.workload.base import kind_of
 
@@ -45,4 +47,20 @@ def count_communicators(design: Design) -> int:
         groups.append(p.expert_tensor or 1)
     if p.expert > 1 or p.folded:
         groups.append(design.expert_copies)
-    return sum(size > 1 for size in groups)
+    return sum(size > 1 for size in groups) + len(_groups_of_layers(design))
+
+
+def _groups_of_layers(design: Design) -> set[str]:
+    """The names of the groups that layers with degrees of their own have beside those of the section."""
+    section = design.parallelism.degrees
+    found = set[str]()
+    for degrees, view in views_of(design).items():
+        its = view.parallelism
+        sizes = {"tensor": its.tensor, "data": view.copies, "expert": its.expert}
+        if its.folded:
+            sizes["expert_tensor"] = its.folds
+        if its.expert > 1 or its.folded:
+            sizes["expert_data"] = view.expert_copies
+        found |= {degrees.name_group(group, section) for group, size in sizes.items() if size > 1}
+    tensors = sorted({section.tensor, *(degrees.tensor for degrees in views_of(design))})
+    return {group for group in found if group != group_kind(group)} | {f"reshard {t}" for t in tensors[1:]}

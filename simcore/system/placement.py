@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
+from simcore.design.degrees import views_of
 from simcore.design.design import Design
 from simcore.design.dimension import block_of
 from simcore.design.once import once
@@ -65,6 +68,7 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
         slices[group] = tuple(taken)
     if not problems and degrees.get("data"):
         problems += _add_derived_groups(design, slices)
+        problems += _add_groups_of_layers(design, slices)
     for name, (group, members) in kind.inner_groups(design).items() if not problems else ():
         slices[name], _ = _split_slices(group, members, slices[group], problems)
     slices |= {name: slices[group] for name, group in kind.same_group.items()}
@@ -133,9 +137,33 @@ def _add_derived_groups(design: Design, slices: Placement) -> list[Problem]:
     return problems[:1]
 
 
+def _add_groups_of_layers(design: Design, slices: Placement) -> list[Problem]:
+    """Add the groups of layers with degrees of their own: their tensor group is the innermost of tensor x data.
+
+    And those between tensor groups of two sizes (`simcore.workload.transformer.ways`).
+    """
+    section, problems = design.parallelism.degrees, list[Problem]()
+    views = views_of(design)
+    sizes = sorted({section.tensor, *(degrees.tensor for degrees in views)})
+    if any(larger % smaller for smaller, larger in pairwise(sizes)) or not all(view.data for view in views.values()):
+        return []  # said by the check of the degrees themselves
+    joined = _side_by_side_groups(design, slices, ("tensor", "data"), problems) if len(sizes) > 1 else ()
+    for degrees, view in views.items():
+        own = {group: slices[group] for group in ("tensor", "context", "data")}
+        if degrees.tensor != section.tensor:
+            own["tensor"], own["data"] = _split_slices("tensor", degrees.tensor, joined, problems)
+        problems += [] if problems else _add_derived_groups(view, own)
+        slices |= {degrees.name_group(group, section): its for group, its in own.items()}
+    for one, other in combinations(sizes, 2):
+        _, outside = _split_slices("tensor", one, joined, problems)
+        slices[f"reshard {one}-{other}"], _ = _split_slices("tensor", other // one, outside, problems)
+    return [replace(problem, path=("parallelism", "layers")) for problem in problems[:1]]
+
+
 _WHY = {
-    "context": "gradients are reduced over both",
-    "tensor": "expert parallelism takes NPUs of all three",
+    ("context", "data"): "gradients are reduced over both",
+    ("tensor", "context", "data"): "expert parallelism takes NPUs of all three",
+    ("tensor", "data"): "layers with another tensor degree take NPUs of both",
 }
 
 
@@ -154,7 +182,7 @@ def _side_by_side_groups(
                 f"{names} side by side where {'both' if len(groups) == 2 else 'they'} are on "
                 f"cluster.dimensions[{min(twice)}]",
                 ", ".join(design.cluster.placement),
-                f"write them next to each other: {_WHY[groups[0]]}",
+                f"write them next to each other: {_WHY[groups]}",
                 rule=f"{groups[0]} beside data",
             )
         )

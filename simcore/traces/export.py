@@ -33,6 +33,7 @@ from simcore.collective import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.efficiency import best_share
+from simcore.design.layer_range import group_kind
 from simcore.document.problem import InputError, Problem
 from simcore.document.quantity import parse_quantity
 from simcore.engine.reference.cluster import NpuGroups
@@ -168,8 +169,8 @@ def _unknown(program: Program) -> Iterator[Problem]:
     segments = [segment for part in program.parts for way in part.passes for segment in way]
     starts = {(op.kind, op.group) for s in segments for op in s.operators if isinstance(op, Start)}
     for kind, group in sorted(starts):
-        if (kind, group) in _EXCHANGES:
-            key, other, found = _EXCHANGES[kind, group]
+        if (kind, group_kind(group)) in _EXCHANGES:
+            key, other, found = _EXCHANGES[kind, group_kind(group)]
             yield Problem(("parallelism", key), f"{other} (ASTRA-sim has no exchange between neighbours)", found)
         elif kind not in _KINDS:
             if routed_of(kind):

@@ -10,17 +10,21 @@ arXiv 2304.11277, section 3.2.2). What is kept in shards between two uses is mov
 - stages 1 and 2 gather the updated parameters after the optimizer step, stage 3 gathers each layer's before its use,
   one layer ahead (`Parallelism.gathers`);
 - between shard groups the shards are all-reduced, once they are there.
+
+Layers with a tensor or expert degree of their own have data-parallel groups of their own, and buckets for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
+from simcore.design.degrees import views_of
 from simcore.design.design import Design
+from simcore.design.layer_range import Degrees
 from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Segment, Start, Wait, Waits
 
@@ -33,11 +37,32 @@ class Amount(NamedTuple):
 
     own: float
     experts: float = 0.0
+    apart: tuple[float, ...] = ()
+    """Of layers with degrees of their own, by the groups that reduce them (`DataParallel.amount_in`)."""
+
+    @property
+    def each(self) -> tuple[float, ...]:
+        """By groups."""
+        return (self.own, self.experts, *self.apart)
 
     @property
     def total(self) -> float:
-        """Both."""
-        return self.own + self.experts
+        """All."""
+        return sum(self.each)
+
+    @classmethod
+    def by_group(cls, each: Sequence[float]) -> Amount:
+        """The amount with so many of each group."""
+        return cls(each[0], each[1], tuple(each[2:]))
+
+    @classmethod
+    def sum_of(cls, amounts: Iterable[Amount]) -> Amount:
+        """All of them together."""
+        return cls.by_group([sum(held) for held in zip_longest((0.0, 0.0), *(a.each for a in amounts), fillvalue=0.0)])
+
+    def times(self, count: int) -> Amount:
+        """So many times the amount."""
+        return Amount.by_group([held * count for held in self.each])
 
 
 NONE = Amount(0.0)
@@ -77,16 +102,40 @@ class DataParallel:
     design: Design
 
     @cached_property
-    def _groups(self) -> tuple[_Group, _Group]:
-        """The groups of all but routed experts, and of these."""
-        p, size = self.design.parallelism, self.design.copies
-        apart = p.expert > 1 or p.folded
-        if p.shard_group and p.shard_group < size:
-            replicas = size // p.shard_group
-            own = _Group("shard", p.shard_group, replicas)
-            return own, _Group("expert_shard", self.design.expert_sharding_npus, replicas) if apart else own
-        own = _Group("data" if p.context == 1 else "data_context", size, 1)
-        return own, _Group("expert_data", self.design.expert_copies, 1) if apart else own
+    def _known(self) -> tuple[tuple[_Group, ...], dict[Degrees | None, tuple[int, int]]]:
+        """The groups, those of the section's degrees first; and by degrees which two are of a layer's parameters."""
+        section = self.design.parallelism.degrees
+        groups = list(_groups_of(self.design))
+        places: dict[Degrees | None, tuple[int, int]] = {None: (0, 1)}
+        own_of: dict[str, int] = {groups[0].name: 0}
+        for degrees, view in views_of(self.design).items():
+            own, experts = (g._replace(name=degrees.name_group(g.name, section)) for g in _groups_of(view))
+            if own.name not in own_of:
+                own_of[own.name] = len(groups)
+                groups.append(own)
+            places[degrees] = own_of[own.name], len(groups)
+            groups.append(experts)
+        return tuple(groups), places
+
+    @property
+    def _groups(self) -> tuple[_Group, ...]:
+        """The groups of all but routed experts, and of these; then those of layers with degrees of their own."""
+        return self._known[0]
+
+    def amount_in(self, degrees: Degrees | None, amount: Amount) -> Amount:
+        """The parameters of layers with degrees of their own, among the groups of all."""
+        if degrees is None:
+            return amount
+        each = [0.0] * len(self._groups)
+        for place, parameters in zip(self._known[1][degrees], amount.each, strict=True):
+            each[place] += parameters
+        return Amount.by_group(each)
+
+    def shards_apart(self, amount: Amount) -> tuple[tuple[float, int], ...]:
+        """The parameters of layers with degrees of their own, each with the NPUs that share their states."""
+        return tuple(
+            (parameters, group.shards) for parameters, group in zip(amount.apart, self._groups[2:], strict=False)
+        )
 
     @cached_property
     def _alone(self) -> bool:
@@ -100,7 +149,7 @@ class DataParallel:
 
     def _each(self, amount: Amount) -> list[tuple[_Group, float]]:
         """The parameters of each kind that there are, with their group."""
-        return [(group, parameters) for group, parameters in zip(self._groups, amount, strict=True) if parameters]
+        return [(group, parameters) for group, parameters in zip(self._groups, amount.each, strict=False) if parameters]
 
     @cached_property
     def _precisions(self) -> tuple[float, float]:
@@ -194,8 +243,7 @@ class DataParallel:
         if not self.design.parallelism.data_overlap:
             if not each:
                 return list(units)
-            held = [unit.parameters for unit in units for _ in range(unit.repeat)]
-            whole = Amount(sum(amount.own for amount in held), sum(amount.experts for amount in held))
+            whole = Amount.sum_of(unit.parameters for unit in units for _ in range(unit.repeat))
             return [*units, Unit("gradients", (*self._ended(_Buckets(whole, NONE)), *arrived), NONE)]
         pieces, rest = self._bucketed(units)
         out: list[Unit] = []
@@ -210,11 +258,11 @@ class DataParallel:
         waiting = before = NONE
         for index, unit in enumerate(units):
             for _ in range(unit.repeat):
-                full = Amount(*(held if held >= least else 0.0 for held in waiting))
+                full = Amount.by_group([held if held >= least else 0.0 for held in waiting.each])
                 pieces.append((index, _Buckets(full, before if full.total else NONE)))
                 before = full if full.total else before
-                added = zip(waiting, full, unit.parameters, strict=True)
-                waiting = Amount(*((0.0 if sent else held) + more for held, sent, more in added))
+                added = zip_longest(waiting.each, full.each, unit.parameters.each, fillvalue=0.0)
+                waiting = Amount.by_group([(0.0 if sent else held) + more for held, sent, more in added])
         return pieces, _Buckets(waiting, before)
 
     def _gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
@@ -273,6 +321,18 @@ class DataParallel:
     def sharded(self, held: Amount) -> float:
         """Parameters of an NPU's shard."""
         return sum(parameters / group.shards for group, parameters in self._each(held))
+
+
+def _groups_of(design: Design) -> tuple[_Group, _Group]:
+    """The groups of all but routed experts, and of these."""
+    p, size = design.parallelism, design.copies
+    apart = p.expert > 1 or p.folded
+    if p.shard_group and p.shard_group < size:
+        replicas = size // p.shard_group
+        own = _Group("shard", p.shard_group, replicas)
+        return own, _Group("expert_shard", design.expert_sharding_npus, replicas) if apart else own
+    own = _Group("data" if p.context == 1 else "data_context", size, 1)
+    return own, _Group("expert_data", design.expert_copies, 1) if apart else own
 
 
 def plain(units: Sequence[Unit]) -> tuple[Segment, ...]:

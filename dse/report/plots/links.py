@@ -13,6 +13,7 @@ from dse.report.plots.fabric import Alike, Fabric, Line, Names, Node, by_job, di
 from dse.report.units import format_percent, format_with_unit, shorten_text
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.layer_range import group_kind
 from simcore.document.problem import InputError
 from simcore.engine.link_use import RowUse, busiest_rows, use_of_links
 
@@ -294,7 +295,8 @@ def _write(figure: Figure, data: FabricLinks, most: float) -> None:
     parts = [said, format_with_unit(data.seconds, "s"), f"engine {data.engine}", f"busiest link {format_percent(most)}"]
     style.write_headline(figure, "Which links are busy, and with whose messages", "  ·  ".join(parts))
     groups = dict.fromkeys(group for one in data.dimensions for link in one.busiest for group in link.by_group)
-    key = {name: _colour(job) for job, name in enumerate(data.jobs)} or {g: _GROUPS.get(g, _OTHER) for g in groups}
+    colours = {group: _GROUPS.get(group_kind(group), _OTHER) for group in groups}
+    key = {name: _colour(job) for job, name in enumerate(data.jobs)} or colours
     style.draw_key(figure, key or {"idle": _IDLE}, 0.63)
     more = [f"{one.rows} in dimension {one.dimension}" for one in data.dimensions if one.rows > 1]
     style.draw_note(

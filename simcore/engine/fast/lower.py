@@ -10,6 +10,7 @@ import numpy as np
 
 from simcore.compute import OperatorTimes
 from simcore.design.design import Design
+from simcore.design.layer_range import group_kind
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints, pack
 from simcore.policy.intra_dimension import INTRA_DIMENSION
@@ -103,7 +104,7 @@ class Lowering:
         elif isinstance(operator, Start):
             kind = self.collective(operator.kind, operator.group, operator.size)
             if operator.waits == Waits.NOW:
-                row = (pipeline.BLOCKING, kind, int(GROUP_CATEGORY[operator.group]))
+                row = (pipeline.BLOCKING, kind, int(GROUP_CATEGORY[group_kind(operator.group)]))
             else:
                 row = (pipeline.START, kind, int(operator.waits))
         elif operator.waits == Waits.NOW:

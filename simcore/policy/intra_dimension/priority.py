@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simcore.design.layer_range import group_kind
 from simcore.policy.intra_dimension.base import IntraDimension
 
 _KNOWN_AS = dict.fromkeys(("data_context", "expert_data", "shard", "expert_shard", "replica"), "data")
+_KNOWN_AS["reshard"] = "tensor"
 """Groups over which gradients are reduced, and parameters gathered, count as data parallel."""
 
 
@@ -17,5 +19,5 @@ class Priority(IntraDimension):
 
     def key(self, priority: Sequence[str], group: str, size: int) -> int:
         """See `IntraDimension.key`."""
-        group = _KNOWN_AS.get(group, group)
+        group = _KNOWN_AS.get(group_kind(group), group_kind(group))
         return priority.index(group) if group in priority else len(priority)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
@@ -14,6 +15,7 @@ from simcore.workload.rules import batch_problems, divides, precision_problems
 from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
+from simcore.workload.transformer.check_degrees import degree_problems
 from simcore.workload.transformer.check_layers import layer_problems, missing_modules
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
@@ -31,6 +33,8 @@ def transformer_problems(design: Design) -> Iterator[Problem]:
     yield from expert_problems(design, model)
     for rule in (_context, query_problems, _expert_tokens, _stages, layer_problems, _switches):
         yield from rule(design)
+    experts = partial(expert_problems, model=model)
+    yield from degree_problems(design, (_heads, sharding_problems, experts, _expert_tokens))
 
 
 def expert_problems(design: Design, model: Transformer) -> Iterator[Problem]:

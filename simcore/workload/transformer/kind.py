@@ -14,11 +14,12 @@ from simcore.workload.transformer.check import transformer_problems
 from simcore.workload.transformer.counts import forward_flops, model_matrices
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.huggingface.read import read_configuration
-from simcore.workload.transformer.known_layers import Layers, layers_of
+from simcore.workload.transformer.known_layers import Layers
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.program import shapes_of, transformer_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 from simcore.workload.transformer.stages import open_kinds, stage_runs
+from simcore.workload.transformer.ways import ways_of
 
 
 class TransformerTraining(WorkloadKind):
@@ -57,12 +58,13 @@ class TransformerTraining(WorkloadKind):
         """See `WorkloadKind.layers`."""
         workload = TransformerWorkload.of(design.workload)
         model, sequence = workload.model, workload.sequence
-        known, p = layers_of(shapes_of(design)), design.parallelism
+        ways, p = ways_of(design, shapes_of(design)), design.parallelism
+        known = ways[None].layers
         if p.solves:
             plain = {kind for listed in open_kinds(model, p, sequence) for kind in listed}
             return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
         runs = stage_runs(model, p, sequence)
-        kinds = dict.fromkeys((known, kind) for run in runs for kind, _ in run)
+        kinds = dict.fromkeys((ways[kind.degrees].layers, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
         return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
 

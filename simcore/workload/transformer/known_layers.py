@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from simcore.design.layer_range import Degrees
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
-from simcore.program import Operator
+from simcore.program import Operator, Start
 from simcore.workload.data_parallel import Amount
 from simcore.workload.transformer import activations, layers
 from simcore.workload.transformer.document import TransformerWorkload
@@ -56,8 +57,9 @@ class Layer(NamedTuple):
 class Layers:
     """The layers of one NPU, each kind made once, and what comes before and after them."""
 
-    def __init__(self, shapes: Shapes) -> None:
-        self._shapes = shapes
+    def __init__(self, shapes: Shapes, section: Degrees | None = None) -> None:
+        """`section`: degrees of a design of which these layers have others, and so groups of their own."""
+        self._shapes, self._section = shapes, section
         self._known: dict[LayerKind, Layer] = {}
         self._further: dict[LayerKind, Layer] = {}
         self._kept: dict[LayerKind, float] = {}
@@ -70,8 +72,18 @@ class Layers:
             p = shapes.parallelism
             pairs = p.expert_overlap and kind.experts and p.expert > 1
             beside = paired_passes(shapes, kind) if pairs else None
-            found = self._known[kind] = Layer(*passes, Amount(*parameters), beside)
+            forward, backward = map(self.in_groups, passes)
+            found = self._known[kind] = Layer(forward, backward, Amount(*parameters), beside)
         return found
+
+    def in_groups(self, operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+        """The operators with the names of the groups that these layers have."""
+        section, own = self._section, self._shapes.parallelism.degrees
+        if section is None:
+            return operators
+        return tuple(
+            op._replace(group=own.name_group(op.group, section)) if isinstance(op, Start) else op for op in operators
+        )
 
     @cached_property
     def embedding(self) -> Piece:
@@ -99,12 +111,14 @@ class Layers:
         return self._kept[kind]
 
 
-def layers_of(shapes: Shapes) -> Layers:
-    """The layers of an NPU; designs that differ in what lies between layers share them."""
-    workload = shapes.workload.model_copy(update=BATCH_ASIDE)
-    return _layers(workload, shapes.parallelism.model_copy(update=_LAYERS_ASIDE), shapes.software, shapes.traced)
+def layers_of(shapes: Shapes, section: Degrees | None = None) -> Layers:
+    """The layers of an NPU; designs that differ in what lies between layers share them (`section`: see `Layers`)."""
+    workload, inside = shapes.workload.model_copy(update=BATCH_ASIDE), shapes.parallelism
+    return _layers(workload, inside.model_copy(update=_LAYERS_ASIDE), shapes.software, shapes.traced, section)
 
 
 @lru_cache(maxsize=512)
-def _layers(workload: TransformerWorkload, inside: Parallelism, software: Software, traced: bool) -> Layers:
-    return Layers(Shapes(workload, inside, software, traced))
+def _layers(
+    workload: TransformerWorkload, inside: Parallelism, software: Software, traced: bool, section: Degrees | None
+) -> Layers:
+    return Layers(Shapes(workload, inside, software, traced), section)

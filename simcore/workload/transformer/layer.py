@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from simcore.design.layer_range import Degrees
 from simcore.program import Operator
 from simcore.workload.transformer.attention import attention_half
 from simcore.workload.transformer.counts import copied_parameters, expert_vectors, layer_matrices, layer_vectors
@@ -23,6 +24,8 @@ class LayerKind(NamedTuple):
     """What it recomputes where that is selective; what the design says unless given."""
     windowed: bool = False
     """Whether it attends to the model's window instead of the whole sequence."""
+    degrees: Degrees | None = None
+    """Its own, where they are not the section's."""
 
     def recomputed_modules(self, shapes: Shapes) -> frozenset[str]:
         """What it recomputes where that is selective."""

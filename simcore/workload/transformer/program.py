@@ -6,17 +6,18 @@ The first virtual stage has the embedding, the last one the head. What data para
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from simcore.design.design import Design
+from simcore.design.layer_range import Degrees
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
 from simcore.program import ModelPart, Program, Segment
 from simcore.schedule import SCHEDULES
-from simcore.workload.data_parallel import Amount, DataParallel, Unit
+from simcore.workload.data_parallel import NONE, Amount, DataParallel, Unit
 from simcore.workload.transformer import activations, layers
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
@@ -24,10 +25,11 @@ from simcore.workload.transformer.further_tokens import (
     further_kept,
     further_kind,
 )
-from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layers, layers_of
+from simcore.workload.transformer.known_layers import BATCH_ASIDE, Layer, Layers
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.stages import Runs, stage_runs
+from simcore.workload.transformer.ways import Way, resharded, ways_of
 
 WORKSPACE = 32 * 2**20
 """Workspace of matrix products [B], on NPUs since H100: one of the framework's library handle, one of Transformer
@@ -62,6 +64,8 @@ class PartKind(NamedTuple):
     """Whether the one after it is."""
     ends_meet: bool
     """Whether the first and the last virtual stage are on the same stage."""
+    before: Degrees | None = None
+    """Degrees of the layer before it, where they are not the section's."""
 
 
 class _Stages(NamedTuple):
@@ -126,15 +130,24 @@ def place_parts(p: Parallelism, runs: Sequence[Runs]) -> list[tuple[int, PartKin
     """The place (chunk x stages + stage) and the part of each virtual stage, which has these layers."""
     path = SCHEDULES[p.schedule].path(p.pipeline, p.interleave)
     stages = [None, *(path % p.pipeline).tolist(), None]  # before and after each virtual stage
-    return [
-        (place, PartKind(own, before is None, after is None, before == stage, after == stage, stages[-2] == 0))
-        for place, own, before, stage, after in zip(path.tolist(), runs, stages, stages[1:], stages[2:], strict=False)
-    ]
+    placed, degrees = [], None
+    for place, own, before, stage, after in zip(path.tolist(), runs, stages, stages[1:], stages[2:], strict=False):
+        ends = before is None, after is None, before == stage, after == stage, stages[-2] == 0
+        placed.append((place, PartKind(own, *ends, degrees)))
+        degrees = own[-1][0].degrees if own else degrees
+    return placed
 
 
-def _held(parts: list[ModelPart]) -> Amount:
-    experts = sum(part.expert_parameters for part in parts)
-    return Amount(sum(part.parameters for part in parts) - experts, experts)
+def _held(parts: Iterable[ModelPart]) -> Amount:
+    """The parameters of a stage by the groups that reduce them."""
+    return Amount.sum_of(
+        Amount(
+            part.parameters - part.expert_parameters - sum(parameters for parameters, _ in part.apart),
+            part.expert_parameters,
+            tuple(parameters for parameters, _ in part.apart),
+        )
+        for part in parts
+    )
 
 
 @dataclass(frozen=True)
@@ -150,19 +163,27 @@ class PartBuilder:
         return DataParallel(self.design)
 
     @cached_property
+    def ways(self) -> Mapping[Degrees | None, Way]:
+        """Its layers by their degrees."""
+        return ways_of(self.design, self.shapes)
+
+    @property
     def layers(self) -> Layers:
-        """Its layers."""
-        return layers_of(self.shapes)
+        """Layers with the section's degrees, and what comes before and after all layers."""
+        return self.ways[None].layers
+
+    def _layer(self, kind: LayerKind) -> Layer:
+        return self.ways[kind.degrees].layers[kind]
 
     def part(self, kind: PartKind) -> ModelPart:
         """The part with the layers of its runs, the embedding if it is the first, the head if the last."""
         runs, first, last = kind.runs, kind.first, kind.last
         forward, backward = self.units(kind, beside=True)
-        experts = sum(unit.parameters.experts * unit.repeat for unit in forward)
+        held = Amount.sum_of(unit.parameters.times(unit.repeat) for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
         last_one = passes[1]
-        if any(self.layers[layer].paired for layer, _ in runs):  # no microbatch runs beside these two
+        if any(self._layer(layer).paired for layer, _ in runs):  # no microbatch runs beside these two
             forward_alone, backward_alone = self.units(kind, beside=False)
             first_one = next(filter(None, reversed(self.data.forward(forward_alone))))
             last_one = self._backward(backward_alone)[1]
@@ -173,23 +194,32 @@ class PartBuilder:
             last_backward=last_one,
             weights=passes[2],
             last_weights=passes[3],
-            parameters=sum(unit.parameters.own * unit.repeat for unit in forward) + experts,
+            parameters=held.total,
             activations=self._kept(runs) + self.ends(last),
             working=self.working({kind for kind, _ in runs}, self._kept(runs), first, last),
-            expert_parameters=experts,
+            expert_parameters=held.experts,
+            apart=self.data.shards_apart(held),
         )
 
     def units(self, kind: PartKind, beside: bool) -> tuple[list[Unit], list[Unit]]:
         """The pieces of a part, forward and backward; `beside` another microbatch, or alone."""
         shapes, first, last = self.shapes, kind.first, kind.last
+        arrives, leaves = self._ends_of(kind)
         head = Amount(layers.head_parameters(shapes, shares_embedding=kind.ends_meet))
         embedding = Amount(layers.embedding_parameters(shapes))
         forward: list[Unit] = []
         backward: list[Unit] = []
+        now = arrives
         for like, count in kind.runs:
-            layer = self.layers[like].beside() if beside else self.layers[like]
-            forward.append(Unit("layer", layer.forward, layer.parameters, count))
-            backward.insert(0, Unit("layer", layer.backward, layer.parameters, count))
+            way = self.ways[like.degrees]
+            self._reshard(now, way, forward, backward)
+            layer = self._layer(like).beside() if beside else self._layer(like)
+            parameters = self.data.amount_in(like.degrees, layer.parameters)
+            forward.append(Unit("layer", layer.forward, parameters, count))
+            backward.insert(0, Unit("layer", layer.backward, parameters, count))
+            now = way
+        if last:
+            self._reshard(now, self.ways[None], forward, backward)
         if first:
             forward.insert(0, Unit("embedding", self.layers.embedding.forward, embedding))
             backward.append(Unit("embedding", self.layers.embedding.backward, embedding))
@@ -203,11 +233,29 @@ class PartBuilder:
             if not kind.ends_meet:  # the first stage's embedding, which looks the further tokens up
                 forward.append(Unit("shared-embedding", (), embedding))
                 backward.append(Unit("shared-embedding", (), embedding))
-        if gathering := layers.received(shapes):
-            whole = [Unit("received", gathering, Amount(0.0))]
-            forward = forward if first or kind.received_here else whole + forward
-            backward = backward if last or kind.passed_here else whole + backward
+        if not (first or kind.received_here):
+            forward = [*_received(arrives), *forward]
+        if not (last or kind.passed_here):
+            backward = [*_received(leaves), *backward]
         return forward, backward
+
+    def _ends_of(self, kind: PartKind) -> tuple[Way, Way]:
+        """The layers as which activations arrive at a part, and gradients.
+
+        A stage sends each NPU's share, which with sequence parallelism is all that it has, as the last layer had it;
+        else the tensor groups of the next layer gather the shares, whatever groups there were before.
+        """
+        first, last = (kind.runs[0][0].degrees, kind.runs[-1][0].degrees) if kind.runs else (None, None)
+        sent = not (kind.first or kind.received_here or self.design.parallelism.sequence_parallel)
+        return self.ways[first if sent else kind.before], self.ways[last]
+
+    def _reshard(self, before: Way, after: Way, forward: list[Unit], backward: list[Unit]) -> None:
+        """Add what takes activations from some layers to the next ones, and gradients back."""
+        piece = resharded(before.shapes, after.shapes)
+        if piece.forward:
+            forward.append(Unit("reshard", piece.forward, NONE))
+        if piece.backward:
+            backward.insert(0, Unit("reshard", piece.backward, NONE))
 
     def _backward(self, units: list[Unit]) -> tuple[tuple[Segment, ...], ...]:
         """The backward passes of a part: usual and last one; where the schedule splits them, weight gradients apart."""
@@ -220,7 +268,7 @@ class PartBuilder:
         return (passed, passed, *self.data.reducing_weights(weights))
 
     def _kept(self, runs: Runs) -> float:
-        return sum(count * self.layers.kept(kind) for kind, count in runs)
+        return sum(count * self.ways[kind.degrees].layers.kept(kind) for kind, count in runs)
 
     def _edges(self, last: bool) -> float:
         """Bytes kept at the edge of a part: the logits and the final norm's input and output on the last one.
@@ -249,7 +297,7 @@ class PartBuilder:
         """
         kinds = set(kinds)
         moments = [self.layer_moment(kind) - self.ends(last) for kind in kinds]
-        pieces = [self.layers[kind].parameters.total for kind in kinds]
+        pieces = [self._layer(kind).parameters.total for kind in kinds]
         if last:
             moments.append(self.head_moment())
         if last and self.shapes.model.multi_token_prediction:
@@ -262,14 +310,13 @@ class PartBuilder:
             max(moments, default=0.0)
             + self.placeholders(kinds, last)
             + self.data.moving(max(pieces, default=0.0))
-            + self.standing
+            + self.standing(kinds)
         )
 
     def layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
-        plain = kind._replace(recompute="none")
-        again = self.layers.kept(plain) - self.layers.kept(kind)
-        return activations.layer_transient(self.shapes, kind) + again
+        plain, (shapes, known) = kind._replace(recompute="none"), self.ways[kind.degrees]
+        return activations.layer_transient(shapes, kind) + known.kept(plain) - known.kept(kind)
 
     def head_moment(self) -> float:
         """Tokens gathered for the output matrix and their gradient, what a loss holds of the logits, its weights'.
@@ -307,11 +354,18 @@ class PartBuilder:
         if last and self.shapes.model.multi_token_prediction:
             kinds = {*kinds, further_kind(self.shapes)}
             found.add((self.shapes.model.hidden / self.shapes.parallelism.tensor, 2 * self.shapes.model.hidden))
-        found = found.union(*(activations.weight_shapes(self.shapes, kind) for kind in kinds))
+        found = found.union(*(activations.weight_shapes(self.ways[kind.degrees].shapes, kind) for kind in kinds))
         return sum(rows * columns for rows, columns in found) * self.shapes.width
 
-    @property
-    def standing(self) -> float:
+    def standing(self, kinds: Iterable[LayerKind]) -> float:
         """Hidden states received from and sent to the neighbouring stages, and workspaces of matrix products [B]."""
-        sent = 2 * self.shapes.hidden_bytes / self.shapes.shared if self.design.parallelism.pipeline > 1 else 0.0
+        sizes = [self.shapes, *(self.ways[kind.degrees].shapes for kind in kinds)]
+        hidden = max(shapes.hidden_bytes / shapes.shared for shapes in sizes)
+        sent = 2 * hidden if self.design.parallelism.pipeline > 1 else 0.0
         return sent + WORKSPACE * (6 if self.shapes.model.mixture_of_experts else 2)
+
+
+def _received(way: Way) -> list[Unit]:
+    """The gather of what another stage has sent, where that is not all that an NPU needs."""
+    operators = way.layers.in_groups(layers.received(way.shapes))
+    return [Unit("received", operators, NONE)] if operators else []

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from simcore.design.layer_range import LayerRange, SolvedStages
+from simcore.design.layer_range import Degrees, LayerRange, SolvedStages
 from simcore.design.parallelism import Parallelism
 from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
@@ -82,7 +82,7 @@ def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
     out: list[Runs] = []
     layer = 0
     if p.layers is not None:
-        kinds = layer_kinds(model, p.layers, p.recompute, sequence)
+        kinds = layer_kinds(model, p.layers, p.recompute, sequence, p.degrees)
         for count in stage_layers(model, p):
             out.append(_grouped(kinds[layer : layer + count]))
             layer += count
@@ -108,17 +108,19 @@ def has_experts(model: Transformer, layer: int) -> bool:
 
 @lru_cache(maxsize=512)
 def layer_kinds(
-    model: Transformer, ranges: tuple[LayerRange, ...], recompute: str, sequence: int
+    model: Transformer, ranges: tuple[LayerRange, ...], recompute: str, sequence: int, section: Degrees
 ) -> tuple[LayerKind, ...]:
-    """The kind of each layer, where ranges of layers differ; what they leave out is as `recompute` says."""
+    """The kind of each layer, where ranges of layers differ; what they leave out is as `recompute`, `section` say."""
     found: dict[int, LayerKind] = {}
     window = model.window_of(sequence)
     for its in ranges:
         how = its.recompute or recompute
         modules = frozenset(its.recompute_modules) if its.recompute_modules and how == "selective" else None
+        own = Degrees(its.tensor or section.tensor, its.expert or section.expert)
+        degrees = None if own == section else own
         for first, last in its.spans:
             found |= {
-                i: LayerKind(has_experts(model, i), how, modules, window is not None and window.covers(i))
+                i: LayerKind(has_experts(model, i), how, modules, window is not None and window.covers(i), degrees)
                 for i in range(first, last + 1)
             }
     return tuple(found[layer] for layer in range(model.layers))
@@ -126,7 +128,8 @@ def layer_kinds(
 
 def open_kinds(model: Transformer, p: Parallelism, sequence: int) -> tuple[list[LayerKind], list[LayerKind]]:
     """The kind of each layer if it does not recompute where that is to be solved, and if it does."""
-    given = layer_kinds(model, p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),), p.recompute, sequence)
+    ranges = p.layers or (LayerRange(layers=f"0-{model.layers - 1}"),)
+    given = layer_kinds(model, ranges, p.recompute, sequence, p.degrees)
     modules = frozenset(p.recompute_modules) if p.recompute_modules else None
     again = LayerKind(recompute="selective", modules=modules) if modules else LayerKind(recompute="full")
     plain = [kind._replace(recompute="none") if kind.recompute == "solve" else kind for kind in given]
