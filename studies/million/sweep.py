@@ -1,17 +1,22 @@
-"""A sweep of more than a million designs over four workloads on a Ray cluster: one driver for each workload, at once.
+"""A sweep of more than a million designs over four workloads: one driver for each workload.
 
-    python studies/million/sweep.py --address HEAD:6379 --jobs 12
+    python studies/million/sweep.py --address HEAD:6379 --jobs 12       # on a Ray cluster, all four at once
+    python studies/million/sweep.py --at-once 1 --jobs 2                # on this machine, one after the other
 
 A driver proposes and journals; it is one process, so four of them go four times as far as one. Interrupted, or with
-more --trials, the same command with --resume goes on where each study was.
+more --trials, the same command with --resume goes on where each study was. What each driver took is appended to
+`drivers.csv`: seconds of wall and of processor time (with its local workers), the most memory of one process, and
+how it ended.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import yaml
@@ -34,37 +39,59 @@ def space(name: str, folder: Path) -> Path:
     return path
 
 
+def command(name: str, given: argparse.Namespace) -> list[str]:
+    """The driver of a workload, as the command line has it; a study that has not begun is not resumed."""
+    share = max(1, given.jobs // given.at_once)
+    words = [sys.executable, "-m", "dse", "optimize", str(space(name, given.out)), "--jobs", str(share)]
+    words += ["--trials", str(given.trials), "--out", str(given.out / name)]
+    words += ["--executor", "ray", "--address", given.address] if given.address else []
+    return words + (["--resume"] if given.resume and (given.out / name).is_dir() else [])
+
+
+def run(names: list[str], given: argparse.Namespace) -> dict[str, int]:
+    """Run the drivers of some workloads at once; how each ended: 130 where it was interrupted."""
+    begun = time.monotonic()
+    drivers = {}
+    for name in names:
+        with (given.out / f"{name}.log").open("a", encoding="utf-8") as log:
+            drivers[subprocess.Popen(command(name, given), stdout=log, stderr=log).pid] = name
+    ended: dict[str, int] = {}
+    while drivers:
+        try:
+            pid, status, used = os.wait4(-1, 0)
+        except KeyboardInterrupt:
+            continue  # each driver has had the Ctrl-C too, and saves what it has
+        name, code = drivers.pop(pid), os.waitstatus_to_exitcode(status)
+        ended[name] = code
+        seconds, cpu, most = time.monotonic() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        with (given.out / "drivers.csv").open("a", encoding="utf-8") as table:
+            table.write(f"{name},{seconds:.0f},{cpu:.0f},{most:.0f} MiB,{code}\n")
+    return ended
+
+
 def main() -> int:
-    """Run the drivers; 0 where all ended well."""
+    """Run the drivers; 0 where all ended well, 130 where they were interrupted."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--address", default="auto", help="of the cluster [auto]")
-    options.add_argument("--jobs", type=int, required=True, help="workers, shared out among the workloads")
+    options.add_argument("--address", help="of a Ray cluster [the cores of this machine, without Ray]")
+    options.add_argument("--jobs", type=int, required=True, help="workers, shared out among the drivers at work")
+    options.add_argument("--at-once", type=int, default=len(WORKLOADS), help="drivers at work at a time [4]")
     options.add_argument("--trials", type=int, default=260_000, help="designs of each workload [260000]")
     options.add_argument("--out", type=Path, default=Path("runs/million"))
     options.add_argument("--resume", action="store_true")
     given = options.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    share = max(1, given.jobs // len(WORKLOADS))
-    drivers = {}
-    for name in WORKLOADS:
-        command = [sys.executable, "-m", "dse", "optimize", str(space(name, given.out)), "--executor", "ray"]
-        command += ["--address", given.address, "--jobs", str(share), "--trials", str(given.trials)]
-        command += ["--out", str(given.out / name), *(["--resume"] if given.resume else [])]
-        with (given.out / f"{name}.log").open("a", encoding="utf-8") as log:
-            drivers[name] = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        failed = [name for name, driver in drivers.items() if driver.wait() != 0]
-    except KeyboardInterrupt:
-        for driver in drivers.values():
-            driver.wait()  # each has had the Ctrl-C too, and saves what it has
-        return 130
-    for name in WORKLOADS:
-        if name not in failed:
+    ended: dict[str, int] = {}
+    for first in range(0, len(WORKLOADS), given.at_once):
+        ended |= run(list(WORKLOADS)[first : first + given.at_once], given)
+        if 130 in ended.values():
+            return 130
+    for name, code in ended.items():
+        if code == 0:
             found = json.loads((given.out / name / "pareto.json").read_text(encoding="utf-8"))
             print(f"{name}: {found['evaluated']} designs, {len(found['front'])} on the front")
-    for name in failed:
-        print(f"{name}: failed, see {given.out / name}.log")
-    return 1 if failed else 0
+        else:
+            print(f"{name}: failed, see {given.out / name}.log")
+    return 1 if any(ended.values()) else 0
 
 
 if __name__ == "__main__":
