@@ -33,6 +33,13 @@ def _beside(design: Design) -> Iterator[Problem]:
     if p.expert_overlap:
         expected = f"false: {_NOT_BESIDE}, whose passes would run beside those of other groups"
         yield Problem(("parallelism", "expert_overlap"), expected, "true", "leave it out", rule=_RULE)
+    if p.attention_split == "queries":
+        expected = f"heads: {_NOT_BESIDE}, whose groups would share out tokens of queries each in its way"
+        yield Problem(("parallelism", "attention_split"), expected, "queries", "leave it out", rule=_RULE)
+    if design.streamed is not None:
+        path: Path = ("cluster", "memory", "expanded", "place")
+        expected = f"no weights: {_NOT_BESIDE}, of whose shards the memory would send each group another part"
+        yield Problem(path, expected, "weights", "leave them in the NPUs", rule=_RULE)
     if p.parameter_server is not None:
         expected = f"{_NOT_BESIDE}: servers take the same gradients from all NPUs"
         yield Problem(("parallelism", "gradients"), expected, "a parameter server", "use all_reduce", rule=_RULE)

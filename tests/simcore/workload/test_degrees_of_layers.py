@@ -237,6 +237,17 @@ def test_degrees_that_cannot_be_are_told_at_their_place(parallelism: Document, t
     assert any(text.startswith(told) for text in found), found
 
 
+def test_split_queries_and_weights_that_stream_in_are_refused_beside_ranges() -> None:
+    ranges: list[Document] = [{"layers": "0-1"}, {"layers": "2-3", "tensor": 4}]
+    (split,) = refused(design(ranges, {"heads": 2, "head_dim": 64}, tensor=2, attention_split="queries"))
+    assert split.startswith("parallelism.attention_split: expected heads: nothing beside layers")
+    document = design(ranges, zero=3).document()
+    document["cluster"]["memory"] = {
+        "expanded": {"capacity": "1 TB", "bandwidth": "100 GB/s", "place": ["weights", "optimizer"]}
+    }
+    assert any("place: expected no weights: nothing beside layers" in text for text in refused(read(document)))
+
+
 def test_a_range_keeps_the_rules_of_the_section() -> None:
     found = refused(design([{"layers": "0-1"}, {"layers": "2-3", "tensor": 4}], {"heads": 2, "head_dim": 64}))
     assert any(
