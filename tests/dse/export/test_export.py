@@ -128,6 +128,13 @@ def test_a_layout_that_was_solved_runs_with_no_more_memory_than_it_was_solved_fo
     assert "activation-checkpoint:full" in export(design, "torchtitan").text
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_layers_with_degrees_of_their_own_are_refused(target: str) -> None:
+    design = dense(pipeline=1, layers=[{"layers": "0-3", "tensor": 16}, {"layers": "4-79"}])
+    with pytest.raises(InputError, match=r"parallelism\.layers: expected the degrees of the section in all layers"):
+        export(design, target)
+
+
 def test_what_a_program_has_no_word_for_is_named() -> None:
     design = dense(schedule="zero_bubble", zero=0, context_overlap=False, context=2)
     left = {entry.path for entry in export(design, "megatron").unsaid}

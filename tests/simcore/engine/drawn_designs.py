@@ -207,8 +207,11 @@ def ends_as_layers(draw: st.DrawFn, stage: int) -> Document:
     return {f"{which}_stage_layers": stage - 1 for which in chosen}
 
 
-def differing_layers(draw: st.DrawFn, layers: int, stages: int, recompute: str) -> Document:
-    """Stages of any numbers of layers, or solved ones, and layers some of which recompute; mostly neither."""
+def differing_layers(draw: st.DrawFn, layers: int, stages: int, recompute: str, tensor: int) -> Document:
+    """Stages of any numbers of layers, or solved ones, and layers some of which recompute, or are cut over more NPUs.
+
+    Mostly neither.
+    """
     found: Document = {}
     which = draw(st.sampled_from([None, None, None, "given", "solved"]))
     if which == "given" and stages > 1:
@@ -222,6 +225,8 @@ def differing_layers(draw: st.DrawFn, layers: int, stages: int, recompute: str) 
         ways = draw(st.permutations(["none", "selective", "full"]))
         found["layers"] = [{"layers": f"0-{cut - 1}", "recompute": ways[0]}]
         found["layers"] += [{"layers": f"{cut}-{layers - 1}", "recompute": ways[1]}] if cut < layers else []
+        if which != "solved" and draw(st.booleans()):
+            found["layers"][draw(st.integers(0, len(found["layers"]) - 1))]["tensor"] = 2 * tensor
     elif found and recompute != "selective":
         found["recompute"] = draw(st.sampled_from([recompute, "solve"]))
     return found
@@ -272,7 +277,7 @@ def trainings(
         **switches(draw, sequence_parallel, recompute),
         **ends,
     }
-    if differing := differing_layers(draw, layers, p * interleave, recompute):
+    if differing := differing_layers(draw, layers, p * interleave, recompute, t):
         for key in (*ends, "recompute_layers"):
             parallelism.pop(key, None)
         parallelism |= differing

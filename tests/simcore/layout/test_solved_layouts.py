@@ -242,8 +242,11 @@ def bad_input(**keys: object) -> str:
             {"layers": [{"layers": "0-11", "recompute": "selective", "recompute_modules": ["moe"]}]},
             "layers[0].recompute_modules: expected modules of the model, which has no experts, got moe",
         ),
-        ({"layers": [{"layers": "0-11", "tensor": 2}]}, "layers[0].tensor: expected the degree of the section"),
-        ({"layers": [{"layers": "0-11", "expert": 2}]}, "layers[0].expert: expected the degree of the section"),
+        ({"layers": [{"layers": "0-11", "context": 2}]}, "layers[0].context: expected the degree of the section"),
+        (
+            {"stages": {"solve": True}, "layers": [{"layers": "0-11", "tensor": 4}]},
+            "stages: expected numbers beside layers with degrees of their own",
+        ),
         (
             {"stages": {"solve": True}, "recompute": "full", "recompute_layers": 1},
             "recompute_layers: expected nothing beside stages: {solve: true}, got 1; use recompute: solve",

@@ -25,6 +25,7 @@ Document = dict[str, Any]
 
 HIDDEN, SEQUENCE, VOCABULARY, LAYERS = 512, 128, 1024, 4
 LAYER = 12 * HIDDEN**2 + 13 * HIDDEN
+ENDS = 2 * VOCABULARY * HIDDEN + 2 * HIDDEN
 DOCUMENT: Document = {
     "workload": {
         "model": {
@@ -142,9 +143,9 @@ def test_resharding_happens_once_a_microbatch_at_each_change_and_after_the_last_
 
 def test_gradients_of_a_range_are_reduced_over_its_own_copies() -> None:
     found = uses(design(zero=0))
-    own, ends = 2 * LAYER, VOCABULARY * HIDDEN + 2 * HIDDEN
+    own = 2 * LAYER
     assert found["all_reduce", "data t4"].bytes == pytest.approx(4 * own / 4)
-    assert found["all_reduce", "data"].bytes == pytest.approx(4 * (own + ends) / 2)
+    assert found["all_reduce", "data"].bytes == pytest.approx(4 * (own + ENDS) / 2)
     groups = place(design(zero=0))[0]
     assert [(its.part.members, its.part.stride) for its in groups["data t4"]] == [(2, 4)]
     assert [(its.part.members, its.part.stride) for its in groups["data"]] == [(4, 2)]
@@ -153,7 +154,7 @@ def test_gradients_of_a_range_are_reduced_over_its_own_copies() -> None:
 def test_states_are_cut_and_sharded_as_each_range_is() -> None:
     memory = simulate(design()).memory_bytes
     assert memory is not None
-    first, second = (2 * LAYER + VOCABULARY * HIDDEN + 2 * HIDDEN) / 2, 2 * LAYER / 4
+    first, second = (2 * LAYER + ENDS) / 2, 2 * LAYER / 4
     assert memory.weights == pytest.approx(2 * (first + second))
     assert memory.gradients == pytest.approx(4 * (first + second))
     assert memory.optimizer == pytest.approx(12 * (first / 4 + second / 2))
