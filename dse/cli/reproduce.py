@@ -106,10 +106,11 @@ def _print(study: Study, obtained: list[Obtained]) -> None:
 
     from dse.reproduce.table import difference, number, published, summary
 
-    console = Console(highlight=False)
-    console.print(f"{study.document.title} ({study.document.source}): {summary(obtained)}")
+    console = Console(highlight=False, markup=False)
+    console.print(f"{study.document.title} ({study.document.source}): {summary(obtained)}", style="bold")
     for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
-        table = Table(box=None, pad_edge=False, title=name, title_justify="left")
+        console.print(f"\n{name}", style="underline")
+        table = Table(box=None, pad_edge=False)
         for head in ("", "published", "obtained", "difference", "verdict"):
             table.add_column(head, justify="left" if head in ("", "verdict") else "right")
         for each in rows:
@@ -118,9 +119,11 @@ def _print(study: Study, obtained: list[Obtained]) -> None:
             obtained_text = number(each.value.number) + (f" {unit}" if unit else "")
             table.add_row(where, published(each), obtained_text, difference(each), each.verdict)
         console.print(table)
-    for each in obtained:
-        if each.row.why:
-            console.print(f"{each.row.text}: {each.row.why}")
+    console.print()
+    for why, differing in groupby(obtained, key=lambda each: each.row.why):
+        if why:
+            console.print(f"{'; '.join(each.row.text for each in differing)}: {why}")
+    console.print()
 
 
 def _page(pages: list[str]) -> str:
