@@ -87,6 +87,8 @@ class Library(Frozen):
     name: str = ""
     algorithm: AlgorithmName | None = None
     """Whose steps its collectives take, where the design names none; unless given, the topology's usual one."""
+    rings: bool = False
+    """Whether a reduce-scatter or an all-gather of a group over several dimensions goes round all its NPUs: no hierarchy."""
     all_reduce: LibraryKernel | None = None
     """What an all-reduce costs beyond its links."""
     reduce_scatter: LibraryKernel | None = None

@@ -240,6 +240,14 @@ class Chunker:
         """See `PhaseMaker.has_tree`."""
         return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
 
+    def goes_round(self, where: GroupSlice) -> bool:
+        """See `PhaseMaker.goes_round`; a policy that orders dimensions is a library of its own, and trees need no ring."""
+        library = self.design.library_of(self.design.cluster.dimensions[where.dimension])
+        reduced = any(dimension.in_network for dimension in self.design.cluster.dimensions[where.dimension + 1 :])
+        return (
+            library is not None and library.rings and not reduced and self.design.system.inter_dimension == "baseline"
+        )
+
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""
         routed = routed_of(kind)

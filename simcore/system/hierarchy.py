@@ -10,6 +10,7 @@ out (`simcore.system.phase_cost`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
@@ -36,6 +37,10 @@ class PhaseMaker(Protocol[P_co]):
 
     def has_tree(self, where: GroupSlice) -> bool:
         """Whether the switches of a dimension add up and copy for a group."""
+        ...
+
+    def goes_round(self, where: GroupSlice) -> bool:
+        """Whether the library of a dimension takes rings over all NPUs of a group, of which this is the innermost part."""
         ...
 
 
@@ -73,12 +78,20 @@ def phases_in_order(
     scatter: list[P_co] = []
     gather: list[P_co] = []
     of_two = kind == "all_reduce"
+    round_all = not of_two and maker.goes_round(order[0])
     for where in order[: len(order) - len(turn)]:
         members = where.part.members
-        scatter.append(maker.phase("reduce_scatter", where, size, size, of_two))
-        gather.append(maker.phase("all_gather", where, size, size / members, of_two))
+        carried = size * _more_of_a_ring(order, members) if round_all and where is not order[0] else size
+        scatter.append(maker.phase("reduce_scatter", where, carried, carried, of_two))
+        gather.append(maker.phase("all_gather", where, carried, carried / members, of_two))
         size /= members
     gather.reverse()
     if kind == "all_reduce":
         return [*scatter, *tree_phases(maker, kind, turn, size), *gather]
     return scatter if kind == "reduce_scatter" else gather
+
+
+def _more_of_a_ring(order: Sequence[GroupSlice], members: int) -> float:
+    """What a ring over a whole group carries over the links of a dimension, to what `members` of this one alone need."""
+    whole = math.prod(where.part.members for where in order)
+    return (1 - 1 / whole) / (1 - 1 / members)

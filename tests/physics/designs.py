@@ -31,7 +31,11 @@ UNFUSED = {"flash_attention": False, "cross_entropy_fusion": False}
 
 ALGORITHMS = ("ring", "direct", "halving_doubling", "double_binary_tree")
 BY_SIZE = {"1 KB": 0.1, "64 KB": 0.5, "4 MB": 0.9}
-LIBRARY = {"all_reduce": {"launch": "5 us", "memory": "400 GB/s", "piece": "3 us"}, "all_to_all": {"launch": "7 us"}}
+LIBRARY = {
+    "rings": True,
+    "all_reduce": {"launch": "5 us", "memory": "400 GB/s", "piece": "3 us"},
+    "all_to_all": {"launch": "7 us"},
+}
 _OF_SWITCHES = (
     {},
     {},

@@ -115,3 +115,30 @@ def test_what_is_wrong_with_one_is_said() -> None:
         one("all_reduce", "1 MB", library={"all_reduce": {"memory": "3 us"}})
     with pytest.raises(InputError, match=r"library\.al_reduce"):
         one("all_reduce", "1 MB", library={"al_reduce": KERNEL})
+
+
+def two_levels(kind: str, library: Any, **outer: Any) -> float:
+    """Seconds of 8 MB over 4 NPUs a node and 2 nodes, whose links take nearly all of the time."""
+    inner = dimension("switch", 4, "1000 TB/s", "0 ns", library=library)
+    design = design_from(
+        {
+            "workload": {"collective": kind, "size": "8 MB" if kind != "all_gather" else "1 MB"},
+            "cluster": {"npu": npu(), "dimensions": [inner, dimension("switch", 2, "10 GB/s", "0 ns", **outer)]},
+            "system": {"chunks": 1, "collective": ["ring", "ring"]},
+        }
+    )
+    return simulate(design).iteration_time_s
+
+
+@pytest.mark.parametrize("kind", ["reduce_scatter", "all_gather"])
+def test_rings_over_all_npus_carry_more_between_nodes_than_a_hierarchy(kind: str) -> None:
+    ring = 8e6 / 4 * 7 / 8 / (10 * GB)  # 4 rings of 8 members, each over the NIC of another NPU
+    hierarchy = 8e6 / 4 * 1 / 2 / (10 * GB)
+    assert two_levels(kind, {"rings": True}) == pytest.approx(ring, rel=1e-3)
+    assert two_levels(kind, {}) == pytest.approx(hierarchy, rel=1e-3)
+
+
+def test_all_reduces_and_switches_that_reduce_need_no_ring_over_all_npus() -> None:
+    assert two_levels("all_reduce", {"rings": True}) == two_levels("all_reduce", {})
+    reduced = [two_levels("reduce_scatter", library, in_network=True) for library in ({"rings": True}, {})]
+    assert reduced[0] == reduced[1]

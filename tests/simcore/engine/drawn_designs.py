@@ -25,7 +25,11 @@ ALGORITHMS = ["ring", "direct", "direct[2]", "halving_doubling", "double_binary_
 KINDS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"]
 BANDWIDTHS = ["1 GB/s", "7 GB/s", "25 GB/s", "333 MB/s", "100 GB/s"]
 BY_SIZE = {"100 B": 0.05, "3 KB": 0.4, "50 KB": 0.35, "1 MB": 0.9}
-LIBRARY = {"all_reduce": {"launch": "5 us", "memory": "40 GB/s", "piece": "3 us"}, "all_to_all": {"launch": "7 us"}}
+LIBRARY = {
+    "rings": True,
+    "all_reduce": {"launch": "5 us", "memory": "40 GB/s", "piece": "3 us"},
+    "all_to_all": {"launch": "7 us"},
+}
 """Shares of the bandwidth by message size, with a dip as where a protocol changes."""
 LATENCIES = ["0 ns", "1 ns", "700 ns", "13.37 us"]
 
