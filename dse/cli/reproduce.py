@@ -9,13 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dse.door.progress import Phases
     from dse.reproduce.play import Obtained
     from dse.reproduce.study import Study
 
+PICTURES = "pictures/reproduction"
+"""Where pictures are, beside the page."""
 EXAMPLES = """examples:
   dse reproduce                        # all studies
   dse reproduce themis
@@ -23,7 +27,8 @@ EXAMPLES = """examples:
   dse reproduce --out docs/reproduction.md
 
 What was measured is kept in runs/reproduce, so that an interrupted run goes on where it was.
---json prints [{study, part, place, unit, published, obtained, difference, relative, verdict, why}].
+--json prints [{study, part, place, chosen, unit, published, compare, obtained, shown, difference, relative, verdict,
+why}].
 """
 
 
@@ -37,7 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kept", type=Path, default=Path("runs/reproduce"), metavar="DIR", help="what was measured [runs/reproduce]"
     )
-    command.add_argument("--out", type=Path, metavar="FILE", help="write the tables as a page")
+    command.add_argument("--out", type=Path, metavar="FILE", help="write the tables as a page, its pictures beside it")
     command.add_argument("--json", action="store_true", help="print the rows as JSON")
 
 
@@ -58,18 +63,13 @@ def run(options: argparse.Namespace) -> int:
     with Phases(options.interrupt) as phases:
         for study, rows in studies:
             phases.phase(f"reproducing {study.name}")
-            done = list(
-                obtain(
-                    study,
-                    rows,
-                    options.kept,
-                    lambda row: phases.note(f"{row.part.name}: {', '.join(row.place.values())}"),
-                )
-            )
-            pages.append(markdown(study, done))
+            done = list(obtain(study, rows, options.kept, lambda row: phases.note(f"{row.part.name}: {row.text}")))
             every += done
             if not options.json:
                 _print(study, done)
+            if options.out is not None:
+                pictures = {} if options.quick else _draw(study, options, phases)
+                pages.append(markdown(study, done, pictures))
     if options.out is not None:
         write_whole(options.out, _page(pages).encode())
         print(f"wrote {options.out}", file=sys.stderr)
@@ -80,25 +80,47 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(each.expected for each in every) else 1
 
 
+def _draw(study: Study, options: argparse.Namespace, phases: Phases) -> dict[str, list[str]]:
+    """The study's pictures, written beside the page: part -> links."""
+    from dse.report.plots.style import render
+    from dse.reproduce.picture import draw_plot
+    from dse.reproduce.play import Player
+    from dse.study.files import write_whole
+
+    player = Player(study, options.kept)
+    links: dict[str, list[str]] = {}
+    for part in study.document.parts:
+        for plot in part.plots:
+            phases.note(f"drawing {plot.file}")
+            path = Path(PICTURES) / f"{study.name}-{plot.file}.png"
+            whole: Path = options.out.parent / path
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(whole, render(draw_plot(study, part, plot, player), "png"))
+            links.setdefault(part.name, []).append(f"![{plot.title or part.name}]({path.as_posix()})")
+    return links
+
+
 def _print(study: Study, obtained: list[Obtained]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dse.reproduce.table import difference, summary
+    from dse.reproduce.table import difference, number, published, summary
 
     console = Console(highlight=False)
     console.print(f"{study.document.title} ({study.document.source}): {summary(obtained)}")
-    table = Table(box=None, pad_edge=False)
-    for head in ("", "published", "obtained", "difference", "verdict"):
-        table.add_column(head, justify="left" if head in ("", "verdict") else "right")
-    for each in obtained:
-        unit = each.row.part.unit
-        numbers = (f"{each.row.published:g} {unit}", f"{each.value:.6g}", difference(each))
-        table.add_row(", ".join(each.row.place.values()) or each.row.part.name, *numbers, each.verdict)
-    console.print(table)
+    for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
+        table = Table(box=None, pad_edge=False, title=name, title_justify="left")
+        for head in ("", "published", "obtained", "difference", "verdict"):
+            table.add_column(head, justify="left" if head in ("", "verdict") else "right")
+        for each in rows:
+            where = ", ".join([each.row.text, *each.value.chosen.values()])
+            unit = each.row.part.unit
+            obtained_text = number(each.value.number) + (f" {unit}" if unit else "")
+            table.add_row(where, published(each), obtained_text, difference(each), each.verdict)
+        console.print(table)
     for each in obtained:
         if each.row.why:
-            console.print(f"{', '.join(each.row.place.values())}: {each.row.why}")
+            console.print(f"{each.row.text}: {each.row.why}")
 
 
 def _page(pages: list[str]) -> str:

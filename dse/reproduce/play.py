@@ -1,24 +1,35 @@
-"""Rows of studies, obtained one after the other, and remembered, so that an interrupted run goes on."""
+"""Rows of studies: what we get for each, beside what was published."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from hashlib import blake2b
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from dse.reproduce.measure import Numbers, measure_of
+from dse.reproduce.part import Part, Place
+from dse.reproduce.remember import Remembered
 from dse.reproduce.study import Row, Study
-from dse.space.expression import Expression, make_lookup
-from dse.study.files import write_whole
+from dse.space.expression import Expression, Lookup, make_lookup
+from simcore.document.problem import InputError, Problem, format_path
+from simcore.document.problem import Path as KeyPath
 
-Verdict = Literal["exact", "reproduced", "differs", "known to differ", "no longer differs"]
+Verdict = Literal["exact", "reproduced", "differs", "known to differ", "no longer differs", "ours"]
 _EXACT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a part comes to at a place."""
+
+    number: float | None
+    """None where nothing that may be chosen there meets the condition."""
+    chosen: Place = field(default_factory=dict)
+    """What was chosen on the axes that a row does not name."""
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    """The further columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,73 +38,112 @@ class Obtained:
 
     study: str
     row: Row
-    value: float
+    value: Value
 
     @property
-    def difference(self) -> float:
-        """Ours less the published value: in its unit, or as a share of it."""
-        gap = self.value - self.row.published
-        return gap / abs(self.row.published) if self.row.part.relative and self.row.published else gap
+    def difference(self) -> float | None:
+        """Ours less the published value: in its unit, or as a share of it; None without either."""
+        published, number = self.row.published, self.value.number
+        if published is None or number is None:
+            return None
+        gap = number - published
+        return gap / abs(published) if self.row.part.relative and published else gap
 
     @property
     def verdict(self) -> Verdict:
         """Whether the value is reproduced. A reason why it is not counts as known, and must not outlive its cause."""
-        near = abs(self.difference) <= self.row.part.within * (1 + _EXACT)
+        if self.row.published is None:
+            return "ours"
+        near = self._is_near
         if near and self.row.why:
             return "no longer differs"
         if near:
-            same = math.isclose(self.value, self.row.published, rel_tol=_EXACT)
-            return "exact" if same else "reproduced"
+            number = self.value.number
+            assert number is not None
+            return "exact" if math.isclose(number, self.row.published, rel_tol=_EXACT) else "reproduced"
         return "known to differ" if self.row.why else "differs"
+
+    @property
+    def _is_near(self) -> bool:
+        difference = self.difference
+        if difference is None:
+            return False
+        part = self.row.part
+        most = part.within * (1 + _EXACT)
+        if part.compare == "equal":
+            return abs(difference) <= most
+        return difference >= -most if part.compare == "at_least" else difference <= most
 
     @property
     def expected(self) -> bool:
         """Whether the verdict is the one that the study says."""
-        return self.verdict in ("exact", "reproduced", "known to differ")
+        return self.verdict in ("exact", "reproduced", "known to differ", "ours")
 
 
 def obtain(study: Study, rows: list[Row], kept: Path, note: Callable[[Row], None]) -> Iterator[Obtained]:
     """What we get for rows of a study; measured values are kept in the folder `kept`."""
-    memory = Remembered(kept / f"{study.name}.json")
+    player = Player(study, kept)
     for row in rows:
         note(row)
-        numbers = memory.measure(study, row, row.place)
-        given = row.at(row.place)[1]
-        known: dict[str, Any] = {**numbers, **given}
-        if row.part.against:
-            known["base"] = memory.measure(study, row, row.place | row.part.against)
-        yield Obtained(study.name, row, float(Expression(row.part.obtained).value(make_lookup(known))))
+        yield Obtained(study.name, row, player.value(row.part, row.place))
 
 
-class Remembered:
-    """Numbers that were measured, in a file: a JSON object from what they depend on to the numbers."""
+class Player:
+    """Runs what the parts of a study say."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known: dict[str, Numbers] = json.loads(path.read_text()) if path.is_file() else {}
+    def __init__(self, study: Study, kept: Path) -> None:
+        self._study = study
+        self._memory = Remembered(kept / f"{study.name}.json", study.folder)
 
-    def measure(self, study: Study, row: Row, place: dict[str, str]) -> Numbers:
-        """The numbers of a row at a place, measured if nobody has."""
-        changes, _ = row.at(place)
-        measure = measure_of(row.part.run)
-        identity = f"{_code()} {measure.identity(study.folder, row.part.run, changes)}"
-        key = blake2b(identity.encode(), digest_size=16).hexdigest()
-        if key not in self._known:
-            self._known[key] = measure.numbers(study.folder, row.part.run, changes)
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path, json.dumps(self._known).encode())
-        return self._known[key]
+    def value(self, part: Part, place: Place, text: str | None = None) -> Value:
+        """What `text` (the part's `obtained` unless given) is at a place on the axes that a row names."""
+        found = self._best(part, place)
+        if found is None:
+            return Value(None)
+        chosen, known = found
+        if part.against:
+            base = self._best(part, place | part.against)
+            if base is None:
+                return Value(None)
+            known = {**known, "base": base[1]}
+        number = _evaluate(part, text or part.obtained, known)
+        shown = {head: _evaluate(part, each, known) for head, each in part.show.items()}
+        return Value(float(number), {axis: chosen[axis] for axis in chosen if axis not in place}, shown)
+
+    def _best(self, part: Part, place: Place) -> tuple[Place, Mapping[str, Any]] | None:
+        """A place on all axes and the numbers there: the best of what may be chosen; None where nothing may be."""
+        open_axes = [axis for axis in part.axes if axis not in place]
+        best: tuple[float, Place, Mapping[str, Any]] | None = None
+        for names in product(*(part.axes[axis] for axis in open_axes)):
+            whole = place | dict(zip(open_axes, names, strict=True))
+            known = {**self._memory.measure(part, whole), **part.at(whole)[1]}
+            if part.choose is None or not open_axes:
+                return whole, known
+            if not _evaluate(part, part.choose.where, known):
+                continue
+            least = float(_evaluate(part, part.choose.least, known))
+            if best is None or least < best[0]:
+                best = least, whole, known
+        return None if best is None else best[1:]
 
 
-@cache
-def _code() -> str:
-    """What the code is: its sources in one number, so that nothing is remembered from other code."""
-    digest = blake2b(digest_size=16)
-    for package in ("dse", "simcore"):
-        spec = find_spec(package)
-        assert spec is not None
-        assert spec.origin is not None
-        for path in sorted(Path(spec.origin).parent.rglob("*")):
-            if path.suffix in (".py", ".yaml"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
+def _evaluate(part: Part, text: str, known: Mapping[str, Any]) -> Any:
+    try:
+        return Expression(text).value(_lookup(known))
+    except ValueError as error:
+        raise InputError([Problem((part.name, text), "names of what was measured", str(error))], "study") from None
+
+
+def _lookup(known: Mapping[str, Any]) -> Lookup:
+    """Names of numbers may have dots: `cost.total` is a number, `base.cost.total` one of the group `base`."""
+
+    def look(path: KeyPath) -> Any:
+        group: Any = known
+        for depth in range(len(path)):
+            whole = format_path(path[depth:])
+            if isinstance(group, Mapping) and whole in group:
+                return group[whole]
+            group = group.get(path[depth]) if isinstance(group, Mapping) else None
+        return make_lookup(known)(path)
+
+    return look

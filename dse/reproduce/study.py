@@ -15,60 +15,20 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError
 
-from dse.space.expression import Expression
+from dse.reproduce.files import FILE, inside
+from dse.reproduce.part import Part, Place
 from simcore.document.field import Frozen
 from simcore.document.form import describe_error
-from simcore.document.problem import InputError, Problem, Refusal, suggest_nearest
+from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.document.text import read_document
 
-FILE = "study.yaml"
 PUBLISHED, WHY = "published", "why"
-_MOST_BYTES = 4 << 20
-
-
-class Alternative(Frozen):
-    """One place on an axis."""
-
-    set: dict[str, Any] = {}
-    """Keys of the document, by dotted path, with their values."""
-    given: dict[str, float] = {}
-    """Numbers that the expression of a part may name."""
-
-
-class Part(Frozen):
-    """One table of a study."""
-
-    name: str
-    about: str = ""
-    run: dict[str, Any]
-    """What is run: of `dse.reproduce.measure.MEASURES` the one that has these keys."""
-    axes: dict[str, dict[str, Alternative]] = {}
-    """What is varied, by name; alternatives by name."""
-    against: dict[str, str] = {}
-    """What `base` of the expression is: the same row with these alternatives."""
-    obtained: str
-    """The value of a row, of what was measured."""
-    published: str
-    """The file with the rows."""
-    unit: str = ""
-    within: Annotated[float, Field(ge=0)]
-    """Up to which difference a value is reproduced, in its unit, or as a share where `relative`."""
-    relative: bool = False
-    quick: dict[str, tuple[str, ...]] | None = None
-    """Rows of `--quick`, by the alternatives that they have; unless given none."""
-
-    @model_validator(mode="after")
-    def _names_what_there_is(self) -> Part:
-        for axis, name in [*self.against.items(), *((a, n) for a, names in (self.quick or {}).items() for n in names)]:
-            if axis not in self.axes or name not in self.axes[axis]:
-                raise Refusal(f"an alternative of an axis of '{self.name}'", f"{axis}: {name}")
-        Expression(self.obtained).validate()
-        return self
 
 
 class StudyDocument(Frozen):
@@ -83,12 +43,12 @@ class StudyDocument(Frozen):
 
 @dataclass(frozen=True)
 class Row:
-    """A published value, and where it stands on the axes."""
+    """A row of a part: where it stands on the axes, and the value that was published there, if any was."""
 
     part: Part
-    place: dict[str, str]
-    published: float
-    why: str
+    place: Place
+    published: float | None = None
+    why: str = ""
     """Why ours differs; empty where it should not."""
 
     @property
@@ -97,11 +57,10 @@ class Row:
         wanted = self.part.quick
         return wanted is not None and all(self.place[axis] in names for axis, names in wanted.items())
 
-    def at(self, place: dict[str, str]) -> tuple[dict[str, Any], dict[str, float]]:
-        """The keys that are set and the numbers that are given at a place on the axes."""
-        chosen = [self.part.axes[axis][name] for axis, name in place.items()]
-        changes = {path: value for each in chosen for path, value in each.set.items()}
-        return changes, {name: number for each in chosen for name, number in each.given.items()}
+    @property
+    def text(self) -> str:
+        """Where it stands."""
+        return ", ".join(self.place.values()) or self.part.name
 
 
 @dataclass(frozen=True)
@@ -159,10 +118,14 @@ def find_studies(root: Path, names: list[str]) -> list[Study]:
 
 
 def _rows(folder: Path, part: Part, problems: list[Problem]) -> Iterator[Row]:
+    if part.published is None:
+        for names in product(*(part.axes[axis] for axis in part.columns)):
+            yield Row(part, dict(zip(part.columns, names, strict=True)))
+        return
     path = inside(folder, part.published)
     with path.open(newline="", encoding="utf-8") as file:
         for number, line in enumerate(csv.DictReader(file), 2):
-            place = {axis: line.get(axis) or "" for axis in part.axes}
+            place = {axis: line.get(axis) or "" for axis in part.columns}
             wrong = [axis for axis, name in place.items() if name not in part.axes[axis]]
             problems += [
                 Problem((part.published, axis), f"one of {', '.join(part.axes[axis])}", f"'{place[axis]}'", line=number)
@@ -175,13 +138,3 @@ def _rows(folder: Path, part: Part, problems: list[Problem]) -> Iterator[Row]:
                 continue
             if not wrong:
                 yield Row(part, place, published, (line.get(WHY) or "").strip())
-
-
-def inside(folder: Path, name: str) -> Path:
-    """A file that a study names; raises `InputError` where it is not one of its folder, or not there."""
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-        raise InputError([Problem((FILE,), "a file in the study's folder", f"'{name}'")], str(folder))
-    if path.stat().st_size > _MOST_BYTES:
-        raise InputError([Problem((FILE,), f"a file of at most {_MOST_BYTES} B", f"'{name}'")], str(folder))
-    return path

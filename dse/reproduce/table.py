@@ -1,4 +1,4 @@
-"""What was reproduced, as a table for terminals, for `docs/reproduction.md`, and as JSON."""
+"""What was reproduced, as a table for `docs/reproduction.md`, and as JSON."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Any
 from dse.reproduce.play import Obtained
 from dse.reproduce.study import Study
 
+MISSING = "–"
 
-def markdown(study: Study, obtained: Sequence[Obtained]) -> str:
-    """A study with a table for each part."""
+
+def markdown(study: Study, obtained: Sequence[Obtained], pictures: dict[str, list[str]]) -> str:
+    """A study with a table for each part; `pictures` are the links of each part's."""
     document = study.document
     lines = [f"## {document.title}", "", f"Source: {document.source}. {document.about}".rstrip(), ""]
     for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
         lines += [f"### {name}", "", *_part(list(rows)), ""]
+        for link in pictures.get(name, ()):
+            lines += [link, ""]
     return "\n".join(lines)
 
 
@@ -33,9 +37,12 @@ def as_json(obtained: Sequence[Obtained]) -> list[dict[str, Any]]:
             "study": each.study,
             "part": each.row.part.name,
             "place": each.row.place,
+            "chosen": each.value.chosen,
             "unit": each.row.part.unit,
             "published": each.row.published,
-            "obtained": each.value,
+            "compare": each.row.part.compare,
+            "obtained": each.value.number,
+            "shown": dict(each.value.shown),
             "difference": each.difference,
             "relative": each.row.part.relative,
             "verdict": each.verdict,
@@ -45,21 +52,46 @@ def as_json(obtained: Sequence[Obtained]) -> list[dict[str, Any]]:
     ]
 
 
+def published(each: Obtained) -> str:
+    """The published value, with what is compared."""
+    sign = {"equal": "", "at_least": ">= ", "at_most": "<= "}[each.row.part.compare]
+    return MISSING if each.row.published is None else f"{sign}{each.row.published:.7g}"
+
+
+def number(value: Any) -> str:
+    """A number as a table has it; a text as it is."""
+    return MISSING if value is None else value if isinstance(value, str) else f"{value:.5g}"
+
+
 def difference(each: Obtained) -> str:
     """The difference, in percent where it is relative, else in the unit."""
-    if each.row.part.relative:
-        return f"{100 * each.difference:+.2f} %"
-    return f"{each.difference:+.4g}"
+    if each.difference is None:
+        return MISSING
+    return f"{100 * each.difference:+.2f} %" if each.row.part.relative else f"{each.difference:+.4g}"
 
 
 def _part(rows: list[Obtained]) -> list[str]:
     part = rows[0].row.part
     unit = f" [{part.unit}]" if part.unit else ""
-    head = [*part.axes, f"published{unit}", f"obtained{unit}", "difference", "verdict"]
+    chosen = () if part.choose is None else part.choose.over
+    told = part.published is not None
+    judged = [f"published{unit}", f"obtained{unit}", "difference", "verdict"] if told else [f"obtained{unit}"]
     out = [part.about, ""] if part.about else []
-    out += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    heads = [*part.columns, *(f"{axis} (chosen)" for axis in chosen), *part.show, *judged]
+    out += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for each in rows:
-        cells = [*each.row.place.values(), f"{each.row.published:g}", f"{each.value:.6g}", difference(each)]
-        cells.append(each.verdict + (f": {each.row.why}" if each.row.why else ""))
-        out.append("| " + " | ".join(cells) + " |")
+        cells = [*each.row.place.values(), *(each.value.chosen.get(axis, MISSING) for axis in chosen)]
+        cells += [number(each.value.shown.get(head)) for head in part.show]
+        cells += [published(each)] * told + [_obtained(each)] + [difference(each)] * told
+        if told:
+            cells.append(each.verdict + (f": {each.row.why}" if each.row.why else ""))
+        out.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return out
+
+
+def _obtained(each: Obtained) -> str:
+    """An obtained value: in full where it is a whole number, else in six digits."""
+    value = each.value.number
+    if value is None:
+        return MISSING
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"

@@ -139,7 +139,7 @@ ORDER = {
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
-        *("export", "reproduce", "explain", "catalogue", "door", "cli"),
+        *("export", "explain", "catalogue", "door", "reproduce", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""

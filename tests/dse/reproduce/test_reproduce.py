@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dse.cli import main
-from dse.reproduce import play
-from dse.reproduce.measure import SimulateDesign
+from dse.reproduce import remember
+from dse.reproduce.measures.design import SimulateDesign
 from dse.reproduce.play import obtain
 from dse.reproduce.study import read_study
 from dse.reproduce.table import markdown
@@ -60,9 +60,9 @@ def verdicts(folder: Path, kept: Path) -> list[str]:
 def test_values_are_obtained_and_judged(folder: Path, tmp_path: Path) -> None:
     study = read_study(folder)
     done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
-    assert [each.value for each in done] == pytest.approx([15, 15])
+    assert [each.value.number for each in done] == pytest.approx([15, 15])
     assert [each.verdict for each in done] == ["exact", "reproduced"]
-    assert "| large | 15.4 | 15 | -0.4 | reproduced |" in markdown(study, done)
+    assert "| large | 15.4 | 15 | -0.4 | reproduced |" in markdown(study, done, {})
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_was_measured_is_remembered(folder: Path, tmp_path: Path, monkeypat
     first = verdicts(folder, tmp_path / "kept")
     monkeypatch.setattr(SimulateDesign, "numbers", None)
     assert verdicts(folder, tmp_path / "kept") == first
-    monkeypatch.setattr(play, "_code", lambda: "other code")
+    monkeypatch.setattr(remember, "_code", lambda: "other code")
     with pytest.raises(TypeError):
         verdicts(folder, tmp_path / "kept")
 
@@ -129,3 +129,121 @@ def test_names_that_are_no_studies_are_refused(folder: Path, capsys: pytest.Capt
     assert main(["reproduce", "ring", "--root", str(folder.parent)]) == 2
     assert "did you mean 'rings'" in capsys.readouterr().err
     assert main(["reproduce", "--root", str(folder / "nothing")]) == 2
+
+
+CHOSEN = STUDY.replace(
+    "    against: {size: small}\n",
+    """\
+      links:
+        slow: {set: {'cluster.dimensions[0].bandwidth': 50 GB/s}, given: {fast: 0}}
+        fast: {set: {'cluster.dimensions[0].bandwidth': 100 GB/s}, given: {fast: 1}}
+    choose: {over: [links], least: iteration_time, where: fast < 1}
+    against: {links: fast}
+    show: {cost: cost.total, of the base: base.cost.total}
+    compare: at_least
+    plots:
+      - {file: rings, kind: bars, x: size}
+""",
+).replace("iteration_time / base.iteration_time / share * 15", "iteration_time / base.iteration_time * 7.5")
+
+
+def test_a_row_is_the_best_of_what_may_be_chosen_on_the_other_axes(folder: Path, tmp_path: Path) -> None:
+    (folder / "study.yaml").write_text(CHOSEN)
+    study = read_study(folder)
+    done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
+    assert [each.value.chosen for each in done] == [{"links": "slow"}] * 2  # fast ones are not allowed
+    assert [each.value.number for each in done] == pytest.approx([15, 15])
+    assert done[0].value.shown["cost"] < done[0].value.shown["of the base"]
+    text = markdown(study, done, {"one ring": ["![](ring.png)"]})
+    assert "| size | links (chosen) | cost | of the base | published [ms] |" in text
+    assert "![](ring.png)" in text
+
+
+def test_nothing_that_may_be_chosen_is_no_value(folder: Path, tmp_path: Path) -> None:
+    (folder / "study.yaml").write_text(CHOSEN.replace("fast < 1", "fast > 1"))
+    study = read_study(folder)
+    (done, _) = obtain(study, list(study.rows), tmp_path, lambda row: None)
+    assert (done.value.number, done.difference, done.verdict) == (None, None, "differs")
+
+
+@pytest.mark.parametrize(
+    ("compare", "published", "verdict"),
+    [
+        ("at_least", "10", "reproduced"),
+        ("at_least", "16", "differs"),
+        ("at_most", "10", "differs"),
+        ("at_most", "16", "reproduced"),
+        ("equal", "10", "differs"),
+    ],
+)
+def test_a_value_may_be_published_as_a_limit(
+    folder: Path, tmp_path: Path, compare: str, published: str, verdict: str
+) -> None:
+    (folder / "study.yaml").write_text(CHOSEN.replace("at_least", compare))
+    (folder / "rings.csv").write_text(f"size,published,why\nsmall,{published},\n")
+    assert verdicts(folder, tmp_path) == [verdict]
+
+
+def test_without_published_values_every_combination_is_a_row_of_ours(folder: Path, tmp_path: Path) -> None:
+    (folder / "study.yaml").write_text(STUDY.replace("    published: rings.csv\n", ""))
+    assert verdicts(folder, tmp_path) == ["ours", "ours"]
+    assert len(read_study(folder).rows) == 2
+
+
+def test_pictures_are_drawn_beside_the_page(folder: Path, tmp_path: Path) -> None:
+    (folder / "study.yaml").write_text(CHOSEN)
+    options = ["--root", str(folder.parent), "--kept", str(tmp_path / "kept")]
+    main(["reproduce", *options, "--out", str(tmp_path / "page.md")])
+    assert "(pictures/reproduction/rings-rings.png)" in (tmp_path / "page.md").read_text()
+    assert (tmp_path / "pictures/reproduction/rings-rings.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("plot", "message"),
+    [
+        ("{file: rings, kind: bars, x: links}", "each of size once"),
+        ("{file: rings, kind: heat, x: size}", "a heat map with x and y"),
+        ("{file: rings, kind: bars, x: sizes}", "an axis"),
+        ("{file: ../rings, kind: bars, x: size}", "file"),
+    ],
+)
+def test_bad_pictures_are_refused(folder: Path, plot: str, message: str) -> None:
+    (folder / "study.yaml").write_text(CHOSEN.replace("{file: rings, kind: bars, x: size}", plot))
+    with pytest.raises(InputError, match=message):
+        read_study(folder)
+
+
+SPACE = """\
+workload: {collective: all_reduce, size: 1 GB}
+cluster:
+  npu: a100-80gb
+  dimensions:
+    - {topology: ring, size: 4, bandwidth: {choice: [50 GB/s, 100 GB/s]}, latency: 0 ns, tier: node}
+system: {collective: [ring], chunks: {choice: [1, 2]}}
+objectives: {minimize: [iteration_time, cost.total]}
+"""
+SEARCH = """\
+title: Rings
+source: a closed form
+parts:
+  - name: a search
+    run: {optimize: space.yaml, sampler: exhaustive, trials: 10, reference: {iteration_time: 1, cost.total: 1e6}}
+    axes:
+      chunks: {open: {}, one: {set: {system.chunks: 1}}}
+    obtained: 1000 * best.iteration_time
+    show: {chosen: chosen, trials: trials, cost: cost.total}
+"""
+
+
+def test_a_search_gives_its_best_and_a_value_in_place_of_a_hole_closes_it(folder: Path, tmp_path: Path) -> None:
+    (folder / "study.yaml").write_text(SEARCH)
+    (folder / "space.yaml").write_text(SPACE)
+    study = read_study(folder)
+    both, one = obtain(study, list(study.rows), tmp_path, lambda row: None)
+    assert (both.value.shown["trials"], one.value.shown["trials"]) == (4, 2)
+    assert one.value.number == pytest.approx(15)  # 2 GB x 3/4 at 100 GB/s
+    assert "bandwidth" in one.value.shown["chosen"]
+    assert "chunks" not in one.value.shown["chosen"]
+    (folder / "study.yaml").write_text(SEARCH.replace("system.chunks: 1", "'cluster.dimensions[1].size': 1"))
+    with pytest.raises(InputError, match="a path of the document"):
+        verdicts(folder, tmp_path)

@@ -1,0 +1,100 @@
+"""Pictures of studies: lines and bars along an axis, heat maps over two, with published values beside ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from dse.report.plots import style
+from dse.reproduce.part import Part, Plot
+from dse.reproduce.play import Player
+from dse.reproduce.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+
+_HOLLOW: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.3, "s": 46, "zorder": 5}
+
+
+def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
+    """The picture; what has no value is left out."""
+    xs = list(part.axes[plot.x])
+    across = plot.y or plot.series
+    names = list(part.axes[across]) if across else [""]
+    places = [[plot.at | {plot.x: x} | ({across: name} if across else {}) for x in xs] for name in names]
+    found = [[player.value(part, place, plot.value).number for place in line] for line in places]
+    values = np.array([[np.nan if value is None else value for value in line] for line in found])
+    known = {tuple(sorted(row.place.items())): row.published for row in study.rows if row.part is part}
+    wanted = plot.value is None
+    told = [[known.get(tuple(sorted(place.items()))) if wanted else None for place in line] for line in places]
+    published = np.array([[np.nan if value is None else value for value in line] for line in told])
+    with mpl.rc_context(style.STYLE):
+        wide, high = (9.0, 1.9 + 0.55 * len(names)) if plot.kind == "heat" else (9.0, 5.2)
+        figure = Figure(figsize=(wide, high))
+        axes = figure.add_axes((0.13, 1.15 / high, 0.83, 1 - 2.15 / high))
+        {"lines": _lines, "bars": _bars, "heat": _heat}[plot.kind](axes, values, published, names)
+        axes.set_xticks(range(len(xs)), xs, rotation=20 if max(map(len, xs)) * len(xs) > 90 else 0)
+        axes.set_xlabel(plot.x, labelpad=6)
+        if plot.kind == "heat":
+            axes.set_yticks(range(len(names)), names)
+            axes.set_ylabel(plot.y or "")
+        else:
+            _set_values(axes, plot, part)
+            if plot.series:
+                colours = {name: _colour(index) for index, name in enumerate(names)}
+                style.draw_key(figure, colours, 0.66)
+        style.write_headline(figure, plot.title or part.name, _said(study, plot, part))
+        hollow = "Hollow marks: published." if np.isfinite(published).any() and plot.kind != "heat" else ""
+        style.draw_note(figure, [hollow])
+    return figure
+
+
+def _said(study: Study, plot: Plot, part: Part) -> str:
+    what = plot.label or part.unit
+    where = ", ".join(plot.at.values())
+    return ". ".join(filter(None, [study.document.title, what if plot.kind == "heat" else "", where]))
+
+
+def _set_values(axes: Axes, plot: Plot, part: Part) -> None:
+    axes.set_ylabel(plot.label or part.unit)
+    axes.grid(visible=True, axis="y", color="#E4E7EB", linewidth=0.7)
+    if plot.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _colour(index: int) -> str:
+    return style.SERIES[index % len(style.SERIES)]
+
+
+def _lines(axes: Axes, values: Values, published: Values, names: list[str]) -> None:
+    for index in range(len(names)):
+        axes.plot(values[index], color=_colour(index), marker="o", markersize=5, linewidth=1.8)
+        axes.scatter(range(values.shape[1]), published[index], **{**_HOLLOW, "edgecolors": _colour(index)})
+
+
+def _bars(axes: Axes, values: Values, published: Values, names: list[str]) -> None:
+    wide = 0.8 / len(names)
+    for index in range(len(names)):
+        at = np.arange(values.shape[1]) + wide * (index - (len(names) - 1) / 2)
+        axes.bar(at, np.nan_to_num(values[index]), width=0.92 * wide, color=_colour(index))
+        axes.scatter(at, published[index], **_HOLLOW)
+
+
+def _heat(axes: Axes, values: Values, published: Values, names: list[str]) -> None:
+    image = axes.imshow(np.ma.masked_invalid(values), aspect="auto", cmap="cividis")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    for (row, column), value in np.ndenumerate(values):
+        text = style.format_three(float(value)) if np.isfinite(value) else "–"
+        colour = (
+            style.ink_on(tuple(image.to_rgba(np.array([value]))[0, :3]), 0.5) if np.isfinite(value) else style.QUIET
+        )
+        axes.text(column, row, text, ha="center", va="center", fontsize=9.5, color=colour)

@@ -1,0 +1,49 @@
+"""What was measured is remembered, so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+from dse.reproduce.measures import measure_of
+from dse.reproduce.measures.base import Numbers
+from dse.reproduce.part import Part, Place
+from dse.study.files import write_whole
+
+
+class Remembered:
+    """Numbers that were measured, in a file: a JSON object from what they depend on to the numbers."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._path = path
+        self._folder = folder
+        self._known: dict[str, Numbers] = json.loads(path.read_text()) if path.is_file() else {}
+
+    def measure(self, part: Part, place: Place) -> Numbers:
+        """The numbers of a part at a place on all its axes, measured if nobody has."""
+        changes, _ = part.at(place)
+        measure = measure_of(part.run)
+        identity = f"{_code()} {measure.identity(self._folder, part.run, changes)}"
+        key = blake2b(identity.encode(), digest_size=16).hexdigest()
+        if key not in self._known:
+            self._known[key] = measure.numbers(self._folder, part.run, changes)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path, json.dumps(self._known).encode())
+        return self._known[key]
+
+
+@cache
+def _code() -> str:
+    """What the code is: its sources in one number, so that nothing is remembered from other code."""
+    digest = blake2b(digest_size=16)
+    for package in ("dse", "simcore"):
+        spec = find_spec(package)
+        assert spec is not None
+        assert spec.origin is not None
+        for path in sorted(Path(spec.origin).parent.rglob("*")):
+            if path.suffix in (".py", ".yaml"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
