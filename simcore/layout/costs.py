@@ -148,6 +148,7 @@ class _Timer:
         self._splits = SCHEDULES[design.parallelism.schedule].splits
         self._slowdowns = slowdowns(design)
         self._alone: dict[int, float] = {}
+        self._slower_by: dict[str, float] = {}
         p = design.parallelism
         group = placement.get("pipeline", ())
         onward = self._lowering.chunker.steps_on(group, p.pipeline)
@@ -173,8 +174,10 @@ class _Timer:
 
     def _slower(self, group: str) -> float:
         """What collectives of a group add to the computation beside them, as a share of it."""
-        on = (self._slowdowns[where.dimension] for where in self._lowering.placement[group])
-        return max(on, default=0) / UNIT
+        if group not in self._slower_by:
+            on = (self._slowdowns[where.dimension] for where in self._lowering.placement[group])
+            self._slower_by[group] = max(on, default=0) / UNIT
+        return self._slower_by[group]
 
     def know(self, operators: Iterable[Operator]) -> None:
         """Add the types of collectives that will be asked for, which are timed together."""
@@ -185,11 +188,12 @@ class _Timer:
     def seconds(self, operators: Sequence[Operator]) -> float:
         """Operators one after the other, each collective that is waited for as if it were alone [s]."""
         now, until, slower = 0.0, dict[Waits, float](), 0.0
+        compute = self._lowering.compute.seconds
         for operator in operators:
             if isinstance(operator, Compute):
-                alone = self._lowering.compute.seconds(operator)
-                beside = max(until.values(), default=0.0) - now
-                now += alone + min(max(beside, 0.0) * slower / (1 + slower), alone * slower)
+                alone = compute(operator)
+                beside = max(until.values()) - now if until and slower else 0.0
+                now += alone + min(beside * slower / (1 + slower), alone * slower) if beside > 0.0 else alone
             elif isinstance(operator, Start):
                 taken = self._collective(self._lowering.collective(operator.kind, operator.group, operator.size))
                 until[operator.waits] = max(now, until.get(operator.waits, 0.0)) + taken
@@ -204,21 +208,22 @@ class _Timer:
         return self.seconds(forward), self.seconds(inputs), self.seconds(weights)
 
     @cached_property
-    def _late(self) -> tuple[Floats, Floats]:
+    def _late(self) -> tuple[list[float], list[float]]:
         """What parameters take after the last microbatch, and their gradients beside it: of all, and of experts [s]."""
         data, waited = self._builder.data, Wait(Waits.GRADIENTS, Category.DATA)
-        found = np.zeros((2, 2))
+        found = [[0.0, 0.0], [0.0, 0.0]]
         beside = self._design.parallelism.data_overlap
         for number, amount in enumerate(self._references):
             if amount.total:
-                found[0, number] = self.seconds(data.final(amount)[0].operators) / amount.total
-                found[1, number] = self.seconds((*data.reduced(amount), waited)) / amount.total if beside else 0.0
+                found[0][number] = self.seconds(data.final(amount)[0].operators) / amount.total
+                found[1][number] = self.seconds((*data.reduced(amount), waited)) / amount.total if beside else 0.0
         return found[0], found[1]
 
     def late(self, amount: Amount) -> tuple[float, float]:
         """What so many parameters take after the last microbatch, and their gradients beside its backward pass [s]."""
         tail, gradients = self._late
-        return float(tail @ amount[:2]), float(gradients @ amount[:2])
+        own, experts, _ = amount
+        return tail[0] * own + tail[1] * experts, gradients[0] * own + gradients[1] * experts
 
 
 def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: LayerKind) -> Floats:
