@@ -9,7 +9,7 @@ leaves have a queue each, numbered after the dimensions.
 Switches that reduce on all dimensions of the group copy what comes in, and add up what leaves, each in one direction of
 the links: nothing is gathered or scattered, but all of the weights pass each NPU's port. Where controllers sit along
 the edge of a mesh, each sends to all NPUs over it, and adds up what comes back: the hot spot of the mesh limits the
-rate (`simcore.memory.edge`).
+rate (`simcore.system.edge`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 
 from simcore.design.design import Design
-from simcore.memory.edge import edge_share
+from simcore.system.edge import edge_share
 from simcore.system.hierarchy import PhaseMaker, goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase import Phase, picoseconds
 from simcore.system.placement import GroupSlice
