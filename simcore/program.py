@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
-from simcore.design.layer_range import group_kind
 from simcore.graph import Graph
+from simcore.policy.groups import group_kind
 from simcore.schedule import ORDERS
 
 

@@ -9,10 +9,10 @@ from dse.report.aspects import short_name
 from dse.report.reasons import breakdown
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
 from simcore.design.design import Design
-from simcore.design.layer_range import group_kind
 from simcore.engine.anatomy import CollectiveUse, OperatorUse, collectives_of, operators_of
 from simcore.memory.plan import program_of
 from simcore.network import TOPOLOGIES
+from simcore.policy.groups import group_kind
 from simcore.program import GROUP_CATEGORY
 from simcore.result import Result
 

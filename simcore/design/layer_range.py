@@ -68,11 +68,6 @@ class Degrees(NamedTuple):
         return group if self.tensor == section.tensor else f"{group} t{self.tensor}"
 
 
-def group_kind(group: str) -> str:
-    """What a group of NPUs is for, whichever layers it is of: `data` of `data t4`."""
-    return group.partition(" ")[0]
-
-
 class LayerRange(Frozen):
     """Layers that are run in a way of their own."""
 

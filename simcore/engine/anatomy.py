@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.design.layer_range import group_kind
 from simcore.engine.fast.iteration import block_issues
 from simcore.engine.fast.lower import Lowering, lower_schedule
 from simcore.memory.plan import program_of
+from simcore.policy.groups import group_kind
 from simcore.program import GROUP_CATEGORY, Category, Compute
 from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from simcore.design.degrees import views_of
 from simcore.design.design import Design
-from simcore.design.layer_range import group_kind
+from simcore.policy.groups import group_kind
 from simcore.result import Memory
 from simcore.workload.base import kind_of
 

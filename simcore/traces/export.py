@@ -33,12 +33,12 @@ from simcore.collective import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.efficiency import best_share
-from simcore.design.layer_range import group_kind
 from simcore.document.problem import InputError, Problem
 from simcore.document.quantity import parse_quantity
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.memory.plan import program_of
 from simcore.network import ratios_of
+from simcore.policy.groups import group_kind
 from simcore.program import Compute, ModelPart, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_SHIFT

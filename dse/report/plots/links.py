@@ -13,9 +13,9 @@ from dse.report.plots.fabric import Alike, Fabric, Line, Names, Node, by_job, di
 from dse.report.units import format_percent, format_with_unit, shorten_text
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.design.layer_range import group_kind
 from simcore.document.problem import InputError
 from simcore.engine.link_use import RowUse, busiest_rows, use_of_links
+from simcore.policy.groups import group_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

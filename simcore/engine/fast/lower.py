@@ -10,9 +10,9 @@ import numpy as np
 
 from simcore.compute import OperatorTimes
 from simcore.design.design import Design
-from simcore.design.layer_range import group_kind
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints, pack
+from simcore.policy.groups import group_kind
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import GROUP_CATEGORY, Category, Compute, ModelPart, Operator, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.design.layer_range import group_kind
+from simcore.policy.groups import group_kind
 from simcore.policy.intra_dimension.base import IntraDimension
 
 _KNOWN_AS = dict.fromkeys(("data_context", "expert_data", "shard", "expert_shard", "replica"), "data")
