@@ -9,9 +9,15 @@ from dse.reproduce.measures.astra import RunAstra
 from dse.reproduce.measures.base import Measure
 from dse.reproduce.measures.design import SimulateDesign
 from dse.reproduce.measures.optimize import OptimizeSpace
+from dse.reproduce.measures.split import SplitBandwidth
 from simcore.document.problem import InputError, Problem
 
-MEASURES: dict[str, Measure] = {"design": SimulateDesign(), "astra": RunAstra(), "optimize": OptimizeSpace()}
+MEASURES: dict[str, Measure] = {
+    "design": SimulateDesign(),
+    "astra": RunAstra(),
+    "optimize": OptimizeSpace(),
+    "split": SplitBandwidth(),
+}
 
 
 def measure_of(run: Mapping[str, Any]) -> Measure:
