@@ -28,7 +28,7 @@ class SplitBandwidth(Measure):
     the closed form (`dse.space.split.closed_form`) for the designs of `solved_for` (unless given, all); with
     `simulator`, `solved`, the best that the simulator finds for one design (`dse.space.split.solve`). Each has
     `closed`, the closed form's time of all designs of `split` [s], `network`, the price of the bandwidth [$],
-    `simulated`, the simulator's time of all of them [s], and `share.D`, the bandwidth of dimension D [GB/s].
+    `simulated`, the simulator's time of all of them [s], and `share.d0`, … the bandwidth of each dimension [GB/s].
     Keys that an alternative sets are these or, all others, those of the designs.
     """
 
@@ -96,7 +96,7 @@ class _Case:
             "closed": sum(form.seconds(shares) for form in forms),
             "network": float(price @ shares),
             "simulated": sum(simulate(with_bandwidths(d, every, shares)).iteration_time_s for d in self.designs),
-            "share": {str(d): float(share) / 1e9 for d, share in enumerate(shares)},
+            "share": {f"d{d}": float(share) / 1e9 for d, share in enumerate(shares)},
         }
 
     def _solved(self) -> NDArray[Any]:
