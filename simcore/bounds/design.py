@@ -193,7 +193,7 @@ def _serving_bounds(
 def bounds_at(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
     """The bounds of all metrics with bounds of its `times`, if every NPU takes so many `joules` above idle."""
     seconds, cost = times["iteration_time"], cluster_cost(design)
-    memory = memory_of(design, program) if program and program.graph is None else None
+    memory = memory_of(design, program) if program and kind_of(design.workload).holds else None
     figures = Figures.of(
         design,
         seconds=seconds,
@@ -214,7 +214,7 @@ def bounds_at(design: Design, times: Mapping[str, float], joules: float, program
 def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
     """As `bounds_at`, where the network is not known: the nodes alone cost and draw."""
     seconds, cost = times["iteration_time"], cluster_cost(design)
-    memory = memory_of(design, program) if program and program.graph is None else None
+    memory = memory_of(design, program) if program and kind_of(design.workload).holds else None
     still = npus_watts(design, draws_of(design).idle) + host_watts(design)
     figures = Figures.of(
         design,

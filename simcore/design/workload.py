@@ -119,7 +119,8 @@ class WorkloadForm:
     and says what the document has in its place. It raises `Refusal` where there is no such file."""
 
     holds: bool = True
-    """Whether the workload says what it holds in memory, so that a design of it fits or does not."""
+    """Whether the workload says what it holds in memory, so that a design of it fits or does not; what was recorded, or
+    has given times, does not say it, nor is its time a prediction with an interval of errors."""
 
     def model_from(self, file: FilePath) -> tuple[dict[str, Any], tuple[str, ...]] | None:
         """The model that a configuration file of another program describes, and what that leaves out.
@@ -146,6 +147,7 @@ KINDS: Family[WorkloadForm] = Family(
         "recommender": "simcore.workload.recommender.kind:KIND",
         "inference": "simcore.workload.serving.kind:KIND",
         "trace": "simcore.workload.trace.kind:KIND",
+        "timed": "simcore.workload.timed.kind:KIND",
         "pruned": "simcore.workload.pruned.kind:KIND",
     },
 )

@@ -51,12 +51,14 @@ def result_of_run(
         capital=cost.total,
         peak=drawn.peak,
         network=cost.network,
-        samples=None if program is None else _known(program, program.tokens),
-        flops=None if program is None else _known(program, program.model_flops),
+        samples=None if program is None else _known(design, program.tokens),
+        flops=None if program is None else _known(design, program.model_flops),
     )
     result = Result(
         iteration_time_s=seconds,
-        iteration_time_interval_s=None if program is None or program.graph else interval(design, seconds),
+        iteration_time_interval_s=interval(design, seconds)
+        if program is not None and kind_of(design.workload).holds
+        else None,
         throughput_tokens_per_s=figures.throughput,
         mfu=figures.mfu,
         compute_s=spent.get(Category.COMPUTE, 0.0),
@@ -94,7 +96,7 @@ def _sent(design: Design, timing: Timing, seconds: float) -> dict[str, Any]:
 def _held(design: Design) -> dict[str, Any]:
     """What an NPU holds, of what it can."""
     memory = memory_needed(design)
-    known = not kind_of(design.workload).explicit
+    known = kind_of(design.workload).holds
     return {
         "memory_bytes": memory,
         "memory_capacity_bytes": capacity(design),
@@ -129,9 +131,9 @@ def _said(design: Design) -> dict[str, Any]:
     }
 
 
-def _known(program: Program, figure: float) -> float | None:
-    """A figure of a Program; of a graph, which may not say it, None instead of 0."""
-    return None if program.graph is not None and not figure else figure
+def _known(design: Design, figure: float) -> float | None:
+    """A figure of a Program; of what was recorded, which may not say it, None instead of 0."""
+    return figure if kind_of(design.workload).holds else figure or None
 
 
 def _owned(figures: Figures) -> dict[str, Any]:

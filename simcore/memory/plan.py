@@ -10,7 +10,7 @@ from simcore.layout.settle import settle
 from simcore.memory.expanded import apply_expanded_memory, memory_of
 from simcore.program import Program
 from simcore.result import Memory
-from simcore.workload.base import workload_program
+from simcore.workload.base import kind_of, workload_program
 
 
 @once
@@ -29,7 +29,9 @@ def program_of(design: Design) -> Program:
 
 @once
 def memory_needed(design: Design) -> Memory | None:
-    """Memory of the fullest stage of a design; None of a collective, which holds nothing, or a trace: nobody knows.
+    """Memory of the fullest stage of a design; None of a collective, which holds nothing, and where nobody knows.
+
+    Nobody knows it of a trace, and of layers with given times.
 
     Of several jobs it is that of the one that needs the most.
     """
@@ -38,4 +40,4 @@ def memory_needed(design: Design) -> Memory | None:
         return max(filter(None, of_jobs), key=lambda memory: memory.reserved, default=None)
     program = program_of(design)
     design = settle(design)
-    return None if program.single or program.graph else memory_of(design, program)
+    return memory_of(design, program) if kind_of(design.workload).holds and not program.single else None

@@ -142,7 +142,7 @@ _OWN = {
         "more",
         scope="job",
         read=lambda r: None if r.fits is None else float(r.fits),
-        before=lambda d, m: None if kind_of(d.workload).explicit else float(m is None or fits(d, m)),
+        before=lambda d, m: float(m is None or fits(d, m)) if kind_of(d.workload).holds else None,
     ),
     "orderable": Metric(
         "",

@@ -11,6 +11,7 @@ from dse.reproduce.measures.base import Measure
 from dse.reproduce.measures.design import SimulateDesign
 from dse.reproduce.measures.incast import PlayIncast
 from dse.reproduce.measures.optimize import OptimizeSpace
+from dse.reproduce.measures.split import SplitBandwidth
 from simcore.document.problem import InputError, Problem
 
 MEASURES: dict[str, Measure] = {
@@ -18,6 +19,7 @@ MEASURES: dict[str, Measure] = {
     "astra": RunAstra(),
     "optimize": OptimizeSpace(),
     "incast": PlayIncast(),
+    "split": SplitBandwidth(),
 }
 MEASURES["average"] = AverageRuns(dict(MEASURES))
 

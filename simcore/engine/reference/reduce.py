@@ -143,5 +143,6 @@ def _divide_dimension(design: Design, dimension: int, factor: int) -> Design:
         cluster["stragglers"] = [slow for slow in cluster["stragglers"] if slow["npu"] < npus]
     if "parallelism" in document:
         document["parallelism"]["data"] //= factor
-        document["workload"]["global_batch"] //= factor
+        if "global_batch" in document["workload"]:
+            document["workload"]["global_batch"] //= factor
     return Design.model_validate(document)

@@ -21,6 +21,14 @@ _RECOMMENDER = {
     "embedding": 16,
 }
 
+_TIMED = [
+    {"name": "a", "forward": "1 ms", "input_gradient": "900 us", "weight_gradient": "1.1 ms"}
+    | {"weight_gradient_collective": "all_reduce", "weight_gradient_size": "8 MB", "repeat": 3},
+    {"forward": "300 us", "forward_collective": "all_gather", "forward_size": "1 MB"}
+    | {"input_gradient": "300 us", "input_gradient_collective": "reduce_scatter", "input_gradient_size": "2 MB"}
+    | {"weight_gradient": "10 us", "weight_gradient_collective": "all_to_all", "weight_gradient_size": "3 MB"},
+]
+
 _TRACE = find_trace("transformer.et", Path(__file__).parents[3] / "spaces" / "traces")
 
 EXAMPLES: dict[str, list[Document]] = {
@@ -41,6 +49,10 @@ EXAMPLES: dict[str, list[Document]] = {
     ],
     "trace": [
         {"workload": {"trace": _TRACE, "ranks": [4, 2]}},
+    ],
+    "timed": [
+        {"workload": {"timed_layers": _TIMED}, "parallelism": {"tensor": 2}},
+        {"workload": {"timed_layers": _TIMED}, "parallelism": {"tensor": 4, "data_overlap": False}},
     ],
     "inference": [
         {

@@ -1,0 +1,1 @@
+"""Layers whose times are known: how a network of collectives serves them."""
