@@ -94,14 +94,21 @@ def _of_bubble(design: Design) -> str:
     )
 
 
+def _queue_name(design: Design, number: int) -> str:
+    """A dimension, or a direction of the link to the memory that weights stream in from."""
+    if design.streamed is not None and number >= len(design.cluster.dimensions):
+        return f"the memory's link at {format_with_unit(design.streamed.rate, 'B/s')}"
+    dimension = design.cluster.dimensions[number]
+    block = f"{short_name(TOPOLOGIES, dimension.topology)}({dimension.size})"
+    return f"dimension {number}, {block} at {format_with_unit(dimension.bandwidth, 'B/s')},"
+
+
 def _of_collectives(design: Design, uses: Sequence[CollectiveUse]) -> str:
     """What is sent over which dimension, for how long in all, hidden or not."""
     told = []
     for use in uses[:2]:
         busiest = max(range(len(use.busy)), key=lambda index: use.busy[index])
-        dimension = design.cluster.dimensions[busiest]
-        block = f"{short_name(TOPOLOGIES, dimension.topology)}({dimension.size})"
-        where = f"dimension {busiest}, {block} at {format_with_unit(dimension.bandwidth, 'B/s')},"
+        where = _queue_name(design, busiest)
         size = format_with_unit(use.bytes / use.count, "B")
         told.append(
             f"{format_brief(use.count)} {use.kind} of {size} keep {where} busy for "

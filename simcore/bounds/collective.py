@@ -139,7 +139,7 @@ def _without_other_stages(
     if set(fewer.values()) == {1} or one_for_all:
         return paths
     return [
-        [phase._replace(serialization=phase.serialization // fewer[phase.dimension]) for phase in path]
+        [phase._replace(serialization=phase.serialization // fewer.get(phase.dimension, 1)) for phase in path]
         for path in paths
     ]
 

@@ -70,9 +70,11 @@ def is_linear(design: Design) -> bool:
     Not where a flat ring goes at the pace of its slowest dimension, nor where the share of the bandwidth that messages
     reach depends on their size: loads at the best share bound the time there, but a bound of one network is tighter.
     Nor where switches have a number of trees: which groups get none is the whole job's to say; nor where the links of a
-    graph have bandwidths of their own.
+    graph have bandwidths of their own. Nor where weights stream in, over queues that are no dimensions.
     """
     dimensions = design.cluster.dimensions
+    if design.streamed is not None:
+        return False
     plain = all(d.bandwidth > 0 <= d.latency and not isinstance(d.efficiency, tuple) for d in dimensions)
     return plain and FLAT_RING not in design.algorithms and all(d.trees is None is d.graph for d in dimensions)
 

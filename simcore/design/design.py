@@ -23,6 +23,7 @@ from simcore.design.cluster import Cluster
 from simcore.design.dimension import Dimension
 from simcore.design.job import Job
 from simcore.design.library import Library
+from simcore.design.memory import ExpandedMemory
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import NamedReliability, usual_reliability
@@ -171,6 +172,13 @@ class Design(Frozen):
         if dimension.library is not None or curve is None or dimension.tier == "pod" or not self.workload.computes:
             return dimension.library
         return curve.library
+
+    @property
+    def streamed(self) -> ExpandedMemory | None:
+        """The memory that weights stream in from, and gradients leave for; None where NPUs hold their weights."""
+        memory = self.cluster.memory
+        expanded = None if memory is None else memory.expanded
+        return expanded if expanded is not None and expanded.streams else None
 
     @property
     def microbatches(self) -> int:

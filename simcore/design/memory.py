@@ -28,13 +28,22 @@ class ExpandedMemory(Frozen):
     """What leads from the NPUs that share it to its memory nodes, level by level; unless given nothing that limits."""
     in_network: Flag = False
     """The fabric copies what NPUs have in common on its way to them, and adds up their gradients on the way back."""
-    place: Annotated[tuple[Literal["spill", "optimizer", "activations"], ...], Field(min_length=1)] = ("spill",)
-    """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes."""
+    place: Annotated[tuple[Literal["spill", "optimizer", "activations", "weights"], ...], Field(min_length=1)] = (
+        "spill",
+    )
+    """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes.
+    `[weights, optimizer]`: ZeRO-3's shards lie here. Each layer's weights stream in before their use, its gradients
+    leave, and the memory updates what it holds."""
 
     @property
     def spills(self) -> bool:
         """Whether it takes what the NPU's own memory cannot hold."""
         return "spill" in self.place
+
+    @property
+    def streams(self) -> bool:
+        """Whether weights stream in from it, and gradients leave for it."""
+        return "weights" in self.place
 
     @property
     def share(self) -> float:

@@ -20,6 +20,7 @@ from simcore.program import GROUP_CATEGORY, Category, Compute
 from simcore.schedule import ORDERS
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
+from simcore.system.streamed import count_queues
 
 _DIRECTION = re.compile(r"-(backward|input-gradient|weight-gradient|recomputed|recompute)$")
 
@@ -86,7 +87,7 @@ def collectives_of(design: Design, stage: int = 0) -> tuple[CollectiveUse, ...]:
         choices = lower_schedule(lowering, program)
         split = ORDERS[program.schedule].splits
         issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split, program.updates)
-    dimensions = len(design.cluster.dimensions)
+    dimensions = count_queues(design)
     uses: dict[tuple[str, str], CollectiveUse] = {}
     for index, (key, (group, split_up)) in enumerate(lowering.keyed()):
         count = issues.get(index, 0)

@@ -22,9 +22,11 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
             return problems
         from simcore.engine.packets.unplayable import packet_problems  # loads its kernels
 
-        return [*packet_problems(design), *_unplayable_schedules(design, engine), *_unplayable_servers(design, engine)]
+        problems = [*packet_problems(design), *_unplayable_schedules(design, engine)]
+        return [*problems, *_unplayable_servers(design, engine), *_unplayable_memory(design, engine)]
     problems = _unplayable_jobs(design, engine) if design.jobs is not None else _unplayable_graph(design, engine)
     problems += [*_unplayable_schedules(design, engine), *_unplayable_servers(design, engine)]
+    problems += _unplayable_memory(design, engine)
     if engine == "fast" and design.cluster.stragglers:
         slow = ", ".join(str(straggler.npu) for straggler in design.cluster.stragglers)
         expected = "NPUs of a stage that all do the same (engine 'fast' plays one of them)"
@@ -74,6 +76,16 @@ def _unplayable_servers(design: Design, engine: str) -> list[Problem]:
     expected = f"all_reduce (engine '{engine}' plays no servers)"
     path: Path = ("parallelism", "gradients")
     return [Problem(path, expected, "parameter_server", "use engine 'fast' or 'reference'")]
+
+
+def _unplayable_memory(design: Design, engine: str) -> list[Problem]:
+    """Weights that stream in from a memory, on engines that play messages over links."""
+    if design.streamed is None or engine not in ("packets", "reference_links"):
+        return []
+    expected = f"no weights in it (engine '{engine}' plays messages between NPUs)"
+    path: Path = ("cluster", "memory", "expanded", "place")
+    found, fix = ", ".join(design.streamed.place), "use engine 'fast', 'flow' or 'reference'"
+    return [Problem(path, expected, found, fix)]
 
 
 def _unplayable_jobs(design: Design, engine: str) -> list[Problem]:

@@ -22,6 +22,7 @@ from simcore.document.quantity import write_quantity
 from simcore.memory.edge import edge_problems, edge_share
 from simcore.memory.footprint import footprint
 from simcore.memory.reserved import add_reserved, bytes_beside_tensors
+from simcore.memory.streaming import streaming_problems
 from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
 from simcore.result import Memory
 from simcore.system.pool import own_reach, pool_problems
@@ -56,7 +57,8 @@ def reserve(design: Design, memory: Memory) -> Memory:
     if expanded.spills:
         memory = add_reserved(design, memory)
         return replace(memory, expanded=max(0.0, memory.reserved - own_capacity(design)))
-    there = sum(getattr(memory, part) for part in set(expanded.place))
+    kept = {*expanded.place, "gradients"} if expanded.streams else set(expanded.place)
+    there = sum(getattr(memory, part) for part in kept)
     loose = memory.activations if "activations" in expanded.place else 0.0
     return replace(add_reserved(design, memory, loose), expanded=there)
 
@@ -76,7 +78,7 @@ def _expanded_memory(design: Design) -> ExpandedMemory | None:
 def apply_expanded_memory(design: Design, program: Program) -> Program:
     """The Program as it runs with the design's expanded memory, if it has one."""
     expanded = _expanded_memory(design)
-    if expanded is None:
+    if expanded is None or expanded.streams:
         return program
     reach = own_reach(expanded)
     bandwidth = reach.rate * expanded.shared_by * edge_share(design)
@@ -198,6 +200,8 @@ def memory_problems(design: Design) -> Iterator[Problem]:
     if not kind_of(design.workload).trained and not expanded.spills:
         found = ", ".join(expanded.place)
         yield Problem((*path, "place"), "[spill] where a model is served", found, "it has no optimizer to offload")
+    if expanded.streams:
+        yield from streaming_problems(design)
     if len(set(expanded.place)) < len(expanded.place) or (expanded.spills and len(expanded.place) > 1):
         expected = "[spill], or parts (optimizer, activations), each once"
         yield Problem((*path, "place"), expected, ", ".join(expanded.place))

@@ -36,6 +36,7 @@ from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
+from simcore.system.streamed import STREAMED, streamed_phases
 from simcore.system.trees import crowded_out
 
 __all__ = [
@@ -214,6 +215,8 @@ class Chunker:
             return Chunks([[self._shift_phase(group, chunk)]], [0] * chunks)
         if routed_of(kind):
             return Chunks([self._routed_phases(kind, group, chunk)], [0] * chunks)
+        if kind in STREAMED:
+            return Chunks([streamed_phases(self, kind, group, chunk)], [0] * chunks)
         if served := served_of(kind):
             return Chunks([self._served_phases(served, group, chunk)], [0] * chunks)
         if goes_by_tree(self, kind, group):

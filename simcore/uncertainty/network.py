@@ -11,6 +11,7 @@ from simcore.collective import routed_of
 from simcore.design.design import Design
 from simcore.system.chunks import FLAT, Chunks, Phase
 from simcore.system.interference import UNIT, slowdowns
+from simcore.system.streamed import STREAMED, count_queues
 from simcore.uncertainty import parameters
 from simcore.uncertainty.draws import Draws, Floats
 
@@ -33,6 +34,8 @@ class DrawnNetwork:
         return collective_time(paths, [often for _, often in counted], ())
 
     def _phase(self, kind: str, phase: Phase) -> Phase:
+        if phase.kind in STREAMED:  # a rate of the document, which nothing here is known to miss
+            return phase
         service, latency = self._errors(kind, phase)
         serialization, other = phase.serialization * service, phase.other_links * service
         waits = (phase.latency - phase.other_links) * latency + other
@@ -54,9 +57,11 @@ class DrawnNetwork:
 
         Zero where there is none: what is not modelled has no error of its own.
         """
-        return tuple(
+        moved = [np.zeros(1 + self.draws.count)] * (count_queues(self.design) - len(self.design.cluster.dimensions))
+        of_dimensions = (
             share / UNIT * np.exp(self.draws.error(parameters.overlap_error(dimension)))
             if share
             else np.zeros(1 + self.draws.count)
-            for share, dimension in zip(slowdowns(self.design), self.design.cluster.dimensions, strict=True)
+            for share, dimension in zip(slowdowns(self.design), self.design.cluster.dimensions, strict=False)
         )
+        return (*of_dimensions, *moved)

@@ -90,8 +90,13 @@ class DataParallel:
 
     @cached_property
     def _alone(self) -> bool:
-        """Whether no other NPU has the same parameters."""
-        return all(group.shards * group.replicas == 1 for group in self._groups)
+        """Whether no other NPU has the same parameters, nor the memory that they stream in from."""
+        return not self._streams and all(group.shards * group.replicas == 1 for group in self._groups)
+
+    @property
+    def _streams(self) -> bool:
+        """Whether shards lie in an expanded memory (`simcore.system.streamed`)."""
+        return self.design.streamed is not None
 
     def _each(self, amount: Amount) -> list[tuple[_Group, float]]:
         """The parameters of each kind that there are, with their group."""
@@ -104,15 +109,17 @@ class DataParallel:
         return BYTES[workload.precision], BYTES[workload.gradient_precision]
 
     def _reduce(self, amount: Amount, waits: Waits) -> tuple[Operator, ...]:
-        """Start the reduction of gradients over their group; with ZeRO into shards."""
+        """Start the reduction of gradients over their group; with ZeRO into shards, which may leave the NPUs."""
         kind = "reduce_scatter" if self.design.parallelism.zero else "all_reduce"
+        if self._streams:
+            kind = "store"
         if (served := self.design.parallelism.parameter_server) is not None:
             kind = served.kind
         width = self._precisions[1]
         return tuple(
             Start(kind, group.name, parameters * width, waits)
             for group, parameters in self._each(amount)
-            if group.shards > 1
+            if group.shards > 1 or self._streams
         )
 
     def reduced(self, amount: Amount) -> tuple[Operator, ...]:
@@ -142,12 +149,12 @@ class DataParallel:
         return (*self._sent(buckets), *self._replicate(buckets.full))
 
     def _gather(self, amount: Amount, waits: Waits) -> tuple[Operator, ...]:
-        """The whole parameters, of which each NPU has updated (or keeps) its shard."""
-        width = self._precisions[0]
+        """The whole parameters, of which each NPU has updated (or keeps, or loads) its shard."""
+        kind, width = "load" if self._streams else "all_gather", self._precisions[0]
         return tuple(
-            Start("all_gather", group.name, parameters / group.shards * width, waits)
+            Start(kind, group.name, parameters / group.shards * width, waits)
             for group, parameters in self._each(amount)
-            if group.shards > 1
+            if group.shards > 1 or self._streams
         )
 
     def forward(self, units: Sequence[Unit]) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
@@ -212,7 +219,7 @@ class DataParallel:
 
     def _gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
         """Segments of the units; each piece's parameters are gathered while the piece before it runs."""
-        if all(group.shards == 1 for group in self._groups):
+        if not self._streams and all(group.shards == 1 for group in self._groups):
             return plain(units)
         if not self.design.parallelism.data_overlap:
             return plain([led for unit in units for led in _led(unit, self._gathered_first(unit.parameters))])
@@ -240,6 +247,8 @@ class DataParallel:
         late = not self._alone and not p.data_overlap and not p.reduces_each
         operators: list[Operator] = [*self._ended(_Buckets(held, NONE))] if late else []
         operators.append(Wait(Waits.GRADIENTS, Category.DATA))
+        if self._streams:  # the memory updates what it holds
+            return (Segment("optimizer", tuple(operators)),)
         own = self.sharded(held) if p.zero else held.total
         traffic = own * (gradient + 2 * MASTER_BYTES + weight)
         operators.append(Compute("optimizer", "memory", 0.0, traffic, Category.OPTIMIZER))

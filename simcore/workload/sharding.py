@@ -35,7 +35,7 @@ def _accumulate(design: Design) -> Iterator[Problem]:
     if p.zero < 2:
         expected = f"local with ZeRO-{p.zero}, which keeps whole gradients"
         yield Problem(path, expected, "sharded", "leave it out, or use zero: 2", rule="gradients to shard")
-    elif p.pipeline > 1:
+    elif p.pipeline > 1 and design.streamed is None:
         expected = f"local under a pipeline of {p.pipeline} stages, which no stack combines with sharded gradients"
         yield Problem(path, expected, "sharded", "leave it out", rule="sharded gradients under a pipeline")
 
@@ -46,7 +46,7 @@ def _gather(design: Design) -> Iterator[Problem]:
     if p.zero < 3 and p.gather not in (None, "twice"):
         expected = f"nothing with ZeRO-{p.zero}, which keeps whole parameters"
         yield Problem(path, expected, f"{p.gather}", "leave it out, or use zero: 3", rule="parameters to gather")
-    elif p.pipeline > 1 and p.gathers in ("twice", "microbatch"):
+    elif p.pipeline > 1 and p.gathers in ("twice", "microbatch") and design.streamed is None:
         expected = f"once under a pipeline of {p.pipeline} stages, which no stack combines with gathers in between"
         yield Problem(path, expected, p.gathers, "leave it out", rule="gathers under a pipeline")
 

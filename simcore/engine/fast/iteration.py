@@ -38,6 +38,7 @@ from simcore.schedule import ORDERS, Steady
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long_error
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import Placement, place
+from simcore.system.streamed import count_queues
 
 LOG_ROWS = 400_000
 
@@ -292,10 +293,11 @@ def block_issues(
 
 def stage_use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tuple[list[int], list[float]]:
     """Busy time [ps] and bytes sent [B] per dimension for `counts` of each type of collective."""
-    busy, sent = [0] * dimensions, [0.0] * dimensions
+    queues = max(dimensions, count_queues(lowering.design))
+    busy, sent = [0] * queues, [0.0] * queues
     for kind, count in counts.items():
         for path, times in lowering.types[kind][1].count_paths():
             for phase in path:
                 busy[phase.dimension] += count * times * phase.serialization
                 sent[phase.dimension] += count * times * phase.sent
-    return busy, sent
+    return busy[:dimensions], sent[:dimensions]

@@ -31,6 +31,7 @@ from simcore.program import Program, Start
 from simcore.schedule import ORDERS
 from simcore.system.chunks import ORDERED_KINDS, Chunker, block_of
 from simcore.system.placement import GroupSlice, Placement, place, stages_between
+from simcore.system.streamed import LOAD, STREAMED
 from simcore.system.trees import crowded_out
 
 ALONE = Stream(1.0, ())
@@ -223,6 +224,8 @@ def _phase_kinds(kind: str) -> tuple[str, ...]:
     """The kinds of the phases of a collective."""
     if kind == "all_reduce":
         return ORDERED_KINDS
+    if kind in STREAMED:
+        return ("all_gather" if kind == LOAD else "reduce_scatter",)
     return ("all_to_all",) if routed_of(kind) else (kind,)
 
 

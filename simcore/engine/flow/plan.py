@@ -20,6 +20,7 @@ from simcore.engine.flow.tables import Floats, Ints, World
 from simcore.program import Category
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT
+from simcore.system.streamed import count_queues
 
 _MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 17
 """Runs of a passage, and of all of them: what has more is played."""
@@ -209,7 +210,7 @@ def _plan(
         order_at += lowered.orders.size
         first += len(classes.stages)
     period, blocks = _period(jobs, max(iterations)) if simple else (0, 0)
-    dimensions = max(len(lowered.job.design.cluster.dimensions) for lowered in jobs)
+    dimensions = max(count_queues(lowered.job.design) for lowered in jobs)
     types = max(len(lowered.lowering.types) for lowered in jobs)
     header = (count, dimensions, types, max(iterations), period, blocks, tables.PLAN_HEADER)
     return np.concatenate([np.array(header, np.int64), np.array(table, np.int64).reshape(-1), *parts]), inputs

@@ -99,7 +99,10 @@ def _tracks(lowered: Lowered, name: str) -> list[Track]:
 
 
 def _dimension_name(lowered: Lowered, way: Way) -> str:
-    its = lowered.job.design.cluster.dimensions[way.dimension]
+    dimensions = lowered.job.design.cluster.dimensions
+    if way.dimension >= len(dimensions):
+        return f"memory: {way.kind}"
+    its = dimensions[way.dimension]
     return f"dimension {way.dimension}: {its.topology}({its.size})"
 
 

@@ -96,7 +96,7 @@ class EventCounter:
         events = 1.0
         for path, chunks in split.count_paths():
             for phase in path:
-                part = slices[phase.dimension]
+                part = slices.get(phase.dimension, _ALONE)
                 if self.links:
                     events += chunks * 2 * self.segments * self._count_links(phase.dimension, phase.kind, part)
                 else:
@@ -126,6 +126,10 @@ class EventCounter:
         splits = (self.chunker.split_message(self.placement["pipeline"], hops, size) for size in sizes)
         each = sum(self.count_split("pipeline", split) for split in splits) / len(sizes)
         return 2 * program.microbatches * program.chunks * each
+
+
+_ALONE = Slice(1, 1, 1)
+"""Who takes part where an NPU's chunk passes to or from the memory that weights stream in from."""
 
 
 def _count_passed(block: Block, part: Slice) -> float:

@@ -25,6 +25,7 @@ from simcore.engine.reference.transport import Transport, Use
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
 from simcore.system.interference import slowdowns
+from simcore.system.streamed import STREAMED, count_queues
 
 Order = tuple[int, int, int, int, int]
 """Policy key, arrival [ps], issue, chunk, phase: the smallest is served first."""
@@ -119,10 +120,11 @@ class PhaseLevel(Transport):
         self.chunker, self.policy = Chunker(design), INTRA_DIMENSION[design.system.intra_dimension]
         self.priority = design.system.priority
         slots = 0 if design.system.active_chunks == "overlap" else design.system.active_chunks
-        dimensions = range(len(design.cluster.dimensions))
+        self.dimensions = len(design.cluster.dimensions)
         self.processors = [Processor(self.env, slowdowns(design)) for _ in range(design.cluster.npus)]
         self.queues = [
-            [Queue(self.env, slots, partial(processor.serve, d)) for d in dimensions] for processor in self.processors
+            [Queue(self.env, slots, partial(processor.serve, d)) for d in range(count_queues(design))]
+            for processor in self.processors
         ]
         self._paths: dict[tuple[object, ...], Chunks] = {}
 
@@ -146,7 +148,8 @@ class PhaseLevel(Transport):
 
     def use_of(self, npu: int) -> Use:
         """See `Transport.use_of`."""
-        return Use([queue.busy for queue in self.queues[npu]], [queue.sent for queue in self.queues[npu]])
+        queues = self.queues[npu][: self.dimensions]
+        return Use([queue.busy for queue in queues], [queue.sent for queue in queues])
 
     def _issue(self, npu: int, group: str, sequence: int, split: Chunks, alone: bool = False) -> simpy.Event:
         paths = [split.paths[path] for path in split.chosen]
@@ -171,7 +174,7 @@ class PhaseLevel(Transport):
     def _finish_phase(self, part: PhaseLevelPart, chunk: int, index: int) -> None:
         """A member has served the phase; the last of its slice to do so lets the chunk fly."""
         phase = part.paths[chunk][index]
-        if part.alone:
+        if part.alone or phase.kind in STREAMED:
             peers: tuple[int, ...] = (part.npu,)
         elif phase.kind.startswith(FLAT):
             peers = self.cluster.members(self.cluster.npu_at(part.npu, part.group, 0), part.group)

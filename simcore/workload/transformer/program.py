@@ -44,6 +44,7 @@ class _Alike:
     data: int
     software: Software
     traced: bool
+    streamed: bool
     design: Design = field(compare=False)
 
 
@@ -92,7 +93,8 @@ def transformer_program(design: Design) -> Program:
 
 def _alike(design: Design) -> _Alike:
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
-    return _Alike(workload, design.parallelism, design.data, design.software, _traced(design), design)
+    streamed = design.streamed is not None
+    return _Alike(workload, design.parallelism, design.data, design.software, _traced(design), streamed, design)
 
 
 def _traced(design: Design) -> bool:

@@ -1,0 +1,43 @@
+"""What a design must satisfy whose weights stream in from an expanded memory (`simcore.system.streamed`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simcore.design.design import Design
+from simcore.document.problem import Path, Problem
+from simcore.schedule import SCHEDULES
+from simcore.workload.base import kind_of
+
+RULE = "weights that stream in"
+_AT: Path = ("cluster", "memory", "expanded", "place")
+
+
+def streaming_problems(design: Design) -> Iterator[Problem]:
+    """What of the design cannot be combined with weights that stream in."""
+    memory, p = design.streamed, design.parallelism
+    assert memory is not None
+    if set(memory.place) != {"weights", "optimizer"}:
+        expected = "[weights, optimizer] where weights stream in: what the memory updates lies there whole"
+        yield Problem(_AT, expected, ", ".join(memory.place), rule=RULE)
+    if design.jobs is not None or kind_of(design.workload).explicit:
+        which = "several jobs" if design.jobs is not None else "a trace"
+        yield Problem(_AT, f"[spill] beside {which}", ", ".join(memory.place), rule=RULE)
+        return
+    wanted = {
+        "zero": (p.zero, 3, "the memory holds what ZeRO-3 shards"),
+        "gather": (p.gathers, "twice", "weights are dropped after each use"),
+        "accumulate": ("sharded" if p.reduces_each else "local", "sharded", "gradients leave in every microbatch"),
+        "shard_group": (p.shard_group, None, "all copies share one shard each"),
+    }
+    for key, (found, value, why) in wanted.items():
+        if found != value:
+            expected = f"{'nothing' if value is None else value} where weights stream in: {why}"
+            yield Problem(("parallelism", key), expected, f"{found}", rule=RULE)
+    schedule = SCHEDULES[p.schedule]
+    if not schedule.flushes or schedule.splits:
+        expected = "a schedule that flushes, and keeps backward passes whole, where weights stream in"
+        yield Problem(("parallelism", "schedule"), expected, p.schedule, "use 1f1b", rule=RULE)
+    if memory.edge and len(design.cluster.dimensions) > 2:
+        expected = "false where weights stream in beyond one mesh, over whose links alone a controller sends to all"
+        yield Problem(("cluster", "memory", "expanded", "edge"), expected, "true", rule=RULE)
