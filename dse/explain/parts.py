@@ -15,6 +15,7 @@ from simcore.network import TOPOLOGIES
 from simcore.policy.groups import group_kind
 from simcore.program import GROUP_CATEGORY
 from simcore.result import Result
+from simcore.system.pool import own_reach
 
 _KINDS = {"gemm": "matrix products", "memory": "element-wise", "flash": "attention", "core": "attention"}
 _LEAST_SHARE = 0.02
@@ -99,7 +100,7 @@ def _of_bubble(design: Design) -> str:
 def _queue_name(design: Design, number: int) -> str:
     """A dimension, or a direction of the link to the memory that weights stream in from."""
     if design.streamed is not None and number >= len(design.cluster.dimensions):
-        return f"the memory's link at {format_with_unit(design.streamed.rate, 'B/s')}"
+        return f"the memory's link at {format_with_unit(own_reach(design.streamed).rate, 'B/s')}"
     dimension = design.cluster.dimensions[number]
     block = f"{short_name(TOPOLOGIES, dimension.topology)}({dimension.size})"
     return f"dimension {number}, {block} at {format_with_unit(dimension.bandwidth, 'B/s')},"

@@ -78,7 +78,7 @@ def phases_in_order(
     scatter: list[P_co] = []
     gather: list[P_co] = []
     of_two = kind == "all_reduce"
-    round_all = not of_two and maker.goes_round(order[0])
+    round_all = not of_two and bool(order) and maker.goes_round(order[0])
     for where in order[: len(order) - len(turn)]:
         members = where.part.members
         carried = size * _more_of_a_ring(order, members) if round_all and where is not order[0] else size

@@ -113,7 +113,7 @@ def pool_problems(design: Design, expanded: ExpandedMemory) -> Iterator[Problem]
         return
     if not expanded.fabric:
         yield Problem((*_AT, "in_network"), "false where no fabric could copy and add up", "true", "give its 'fabric'")
-    if "weights" not in expanded.place:
+    if not expanded.streams:
         found = ", ".join(expanded.place)
         expected = "weights, which NPUs have in common, where the fabric copies and adds up"
         yield Problem((*_AT, "place"), expected, found, "leave 'in_network' out")

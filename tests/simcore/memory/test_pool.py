@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from agreement import differences
 from designs import assert_not_beaten, dimension, npu, software
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
@@ -150,3 +152,50 @@ def test_links_ports_and_nics_of_a_pool_cost_what_those_of_a_network_do() -> Non
 def test_pools_that_join_nothing_or_that_nobody_sells_are_refused(memory: Any, its: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         design(memory, **its)
+
+
+STREAMED = {"zero": 3, "gather": "twice", "accumulate": "sharded"}
+
+
+def streamed(fabric: Any, in_network: bool = False, bandwidth: str = "10 TB/s", **parallelism: Any) -> Design:
+    more = {"in_network": True} if in_network else {}
+    memory = pool(fabric, bandwidth, place=["weights", "optimizer"], **more)
+    return design(memory, {**STREAMED, **parallelism})
+
+
+def test_gathering_on_the_way_takes_nothing_of_the_network_and_all_weights_through_each_port() -> None:
+    """Weights go twice through the port of each NPU, forward and backward; gradients leave by its other direction."""
+    slow = [level(4, "2 GB/s"), level(4, "1 TB/s")]
+    found = simulate(streamed(slow, in_network=True, bucket="1 kB"))
+    assert all(use.bytes_per_npu == 0 for use in found.network)
+    whole = simulate(design(pool(None))).memory_bytes
+    assert whole is not None
+    loads = 2 * whole.weights / 2e9
+    microbatches = 64 // 16
+    assert microbatches * loads < found.iteration_time_s < microbatches * 1.3 * loads + found.compute_s
+
+
+def test_private_shards_gathered_over_the_network_and_a_pool_that_gathers_bound_each_other() -> None:
+    wide = [level(4, "1 PB/s"), level(4, "1 PB/s")]
+    never, gathered = simulate(streamed(wide, True, "1 PB/s")), simulate(streamed(wide, False, "1 PB/s"))
+    assert never.iteration_time_s < gathered.iteration_time_s
+    assert any(use.bytes_per_npu > 0 for use in gathered.network)
+    narrow = [level(4, "100 GB/s"), level(4, "10 GB/s")]  # 10 / 4 GB/s of shards of a 16th: 40 GB/s of weights
+    assert simulate(streamed(narrow, True)).iteration_time_s > never.iteration_time_s
+
+
+@st.composite
+def pooled_trainings(draw: st.DrawFn) -> Design:
+    """Designs whose weights stream in through a fabric."""
+    degrees = draw(st.sampled_from([{}, {"tensor": 4}, {"tensor": 2, "pipeline": 2}, {"pipeline": 4}]))
+    outer = draw(st.sampled_from(["switch", "ring", "mesh"]))
+    rates = [draw(st.sampled_from(["1 GB/s", "20 GB/s", "1 TB/s"])) for _ in range(3)]
+    fabric = [level(4, rates[0], latency="1 us"), level(4, rates[1], outer)]
+    return streamed(fabric, draw(st.booleans()), rates[2], **degrees)
+
+
+@given(pooled_trainings())
+@settings(max_examples=8, deadline=None)
+def test_engines_agree_on_pools_that_weights_stream_in_from_and_none_beats_its_bound(its: Design) -> None:
+    assert not differences(its)
+    assert_not_beaten(bound(its), metrics(simulate(its)))
