@@ -35,7 +35,8 @@ class DrawnNetwork:
 
     def _phase(self, kind: str, phase: Phase) -> Phase:
         if phase.kind in STREAMED:  # a rate of the document, which nothing here is known to miss
-            return phase
+            every = np.ones(1 + self.draws.count)
+            return phase._replace(serialization=phase.serialization * every, latency=phase.latency * every)  # type: ignore[arg-type]
         service, latency = self._errors(kind, phase)
         serialization, other = phase.serialization * service, phase.other_links * service
         waits = (phase.latency - phase.other_links) * latency + other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from agreement import differences
 from designs import assert_not_beaten, dimension, npu, software, trainings
@@ -18,6 +19,8 @@ from simcore.metrics import metrics
 from simcore.result import Memory, Result
 from simcore.schedule import SCHEDULES
 from simcore.simulate import simulate
+from simcore.uncertainty.draws import Scenarios
+from simcore.uncertainty.iteration import estimate_times
 
 MODEL = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 1024, "sequence_length": 128}
 STREAMS = {"zero": 3, "gather": "twice", "accumulate": "sharded"}
@@ -142,6 +145,12 @@ def test_both_engines_agree(drawn: Design) -> None:
 @given(streamed_trainings())
 def test_no_metric_beats_its_bound(drawn: Design) -> None:
     assert_not_beaten(bound(drawn), metrics(simulate(drawn, "fast")))
+
+
+def test_what_streams_has_an_interval_of_its_time() -> None:
+    estimated = estimate_times(design("10 GB/s"), Scenarios(32))
+    assert len(estimated) == 33
+    assert np.ptp(estimated) > 0
 
 
 @pytest.mark.parametrize(
