@@ -62,6 +62,8 @@ def _nested(design: Design) -> Iterator[Problem]:
         expected = "tensor further in than data, where layers have tensor degrees of their own"
         yield Problem(("cluster", "placement"), expected, ", ".join(order), "write tensor before data", rule=_RULE)
     for number, its in enumerate(p.layers or ()):
+        if its.tensor is None:
+            continue
         path: Path = (*_RANGES, number, "tensor")
         tensor, together = p.degrees_in(its).tensor, design.microbatch * p.degrees_in(its).tensor
         if any(max(tensor, size) % min(tensor, size) for size in sizes):
