@@ -29,9 +29,9 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import workload_tag
 from simcore.engine.registry import BUILT_IN
-from simcore.memory.edge import edge_share
 from simcore.metrics import BEFORE, CLUSTER, METRICS, PRICED, is_of, metrics_before
 from simcore.reliability.counts import counts_of
+from simcore.system.edge import edge_share
 from simcore.workload.base import kind_named
 
 JOB = ("workload", "parallelism", "software")

@@ -91,10 +91,13 @@ def _check_jobs(design: Design) -> list[Problem]:
         if job.parallelism.parameter_server is not None:
             path = ("jobs", number, "parallelism", "gradients")
             problems.append(Problem(path, "all_reduce where there are several jobs", "parameter_server", rule=SERVED))
+    if design.streamed is not None and len(shares) > 1:
+        path = ("cluster", "memory", "expanded", "place")
+        problems.append(Problem(path, "[spill], optimizer or activations where there are several jobs", "weights"))
     if problems:
         return problems
     for share in shares:
-        found = [*_check_network(share.design), *_check_job(share.design), *network_problems(share.design)]
+        found = [*_check_network(share.design), *_check_job(share.design), *network_problems(share.design, part=True)]
         problems += [_at_job(problem, share) for problem in found or compute_problems(share.design)]
     return problems
 

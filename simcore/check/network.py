@@ -19,9 +19,12 @@ from simcore.system.chunks import block_of, custom_of
 from simcore.system.placement import place
 
 
-def network_problems(design: Design) -> list[Problem]:
-    """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links."""
-    problems = cluster_problems(design)
+def network_problems(design: Design, part: bool = False) -> list[Problem]:
+    """Every problem of the network, of the collectives on it and of what is wrong with some NPUs or links.
+
+    `part`: the design is a job on a part of a cluster.
+    """
+    problems = cluster_problems(design, part)
     if not problems:
         problems += _groups_that_fit(design)
     if not problems and design.system.algorithms:
@@ -29,9 +32,9 @@ def network_problems(design: Design) -> list[Problem]:
     return problems
 
 
-def cluster_problems(design: Design) -> list[Problem]:
-    """Those that are there whatever groups a job forms."""
-    problems = list(_check_blocks(design))
+def cluster_problems(design: Design, part: bool = False) -> list[Problem]:
+    """Those that are there whatever groups a job forms; `part`: see `network_problems`."""
+    problems = list(_check_blocks(design, part))
     if problems:
         return problems
     problems = [*_check_stragglers(design), *_check_failed_links(design), *_check_flat_ring(design)]
@@ -92,7 +95,7 @@ def _check_custom_members(design: Design) -> Iterator[Problem]:
                     )
 
 
-def _check_blocks(design: Design) -> Iterator[Problem]:
+def _check_blocks(design: Design, part: bool) -> Iterator[Problem]:
     """Keys of dimensions that their topology has, and that make one."""
     for index, dimension in enumerate(design.cluster.dimensions):
         path: Path = ("cluster", "dimensions", index)
@@ -102,7 +105,10 @@ def _check_blocks(design: Design) -> Iterator[Problem]:
             *_check_keys(dimension, path),
         ]
         yield from unknown
-        for misfit in () if unknown else block_of(dimension).misfits(dimension.size):
+        if unknown:
+            continue
+        block = block_of(dimension)
+        for misfit in block.misfits(block.whole(dimension.size) if part else dimension.size):
             yield Problem((*path, misfit.key), misfit.expected, misfit.found, misfit.fix)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
@@ -61,6 +62,20 @@ class Graph(Frozen):
     """Names of nodes that are no NPUs."""
     links: Annotated[tuple[GraphLink, ...], Field(min_length=1)]
     """All of them."""
+
+    def seen_alone(self, size: int, places: Sequence[int], latency: float) -> Graph:
+        """The graph to a job that has the NPUs at `places` of `size`: the idle ones are switches, a step away each."""
+        idle = [place for place in range(size) if place not in places]
+        names: dict[int | str, int | str] = {place: number for number, place in enumerate(places)}
+        names |= {place: f"idle {place}" for place in idle}
+
+        def rename(link: GraphLink) -> GraphLink:
+            steps = latency if link.latency is None and not set(link.between).isdisjoint(idle) else link.latency
+            a, b = (names.get(end, end) for end in link.between)
+            return link.model_copy(update={"between": (a, b), "latency": steps})
+
+        relays = tuple(f"idle {place}" for place in idle)
+        return self.model_copy(update={"switches": (*self.switches, *relays), "links": tuple(map(rename, self.links))})
 
 
 class Dimension(Frozen):

@@ -91,17 +91,21 @@ def _share(design: Design, number: int, job: Job, shared: int, places: tuple[int
     Raises `Refusal` where the topology cannot serve it.
     """
     dimensions = list(design.cluster.dimensions)
-    dimensions[shared] = _seen_dimension(dimensions[shared], places)
+    dimensions[shared] = _seen_dimension(dimensions[shared], places, alone=len(design.jobs or ()) == 1)
     seen = [index for index, each in enumerate(dimensions) if each.size > 1] or [0]
     npus = _npus_at([each.size for each in design.cluster.dimensions], shared, places)
     alone = _design_of(design, job, [dimensions[index] for index in seen], seen, npus)
     return JobShare(number, job.name or f"job {number}", alone, tuple(seen), npus, shared, places)
 
 
-def _seen_dimension(dimension: Dimension, places: tuple[int, ...]) -> Dimension:
-    seen = block_of(dimension).seen_from(dimension.size, places)
+def _seen_dimension(dimension: Dimension, places: tuple[int, ...], alone: bool) -> Dimension:
+    block = block_of(dimension)
+    seen = (block.seen_alone if alone else block.seen_from)(dimension.size, places)
+    keys = dict(seen.keys)
+    if dimension.graph is not None and len(places) < dimension.size:
+        keys["graph"] = dimension.graph.seen_alone(dimension.size, places, dimension.latency)
     bandwidth = dimension.bandwidth * seen.bandwidth
-    return dimension.model_copy(update={"bandwidth": bandwidth, "size": len(places), **seen.keys})
+    return dimension.model_copy(update={"bandwidth": bandwidth, "size": len(places), **keys})
 
 
 def _npus_at(sizes: Sequence[int], shared: int, places: tuple[int, ...]) -> tuple[int, ...]:

@@ -19,12 +19,12 @@ from simcore.design.memory import ExpandedMemory
 from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
-from simcore.memory.edge import edge_problems, edge_share
 from simcore.memory.footprint import footprint
 from simcore.memory.reserved import add_reserved, bytes_beside_tensors
 from simcore.memory.streaming import streaming_problems
 from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
 from simcore.result import Memory
+from simcore.system.edge import edge_problems, edge_share
 from simcore.system.pool import own_reach, pool_problems
 from simcore.workload.base import kind_of
 from simcore.workload.data_parallel import MASTER_BYTES

@@ -20,9 +20,8 @@ def streaming_problems(design: Design) -> Iterator[Problem]:
     if set(memory.place) != {"weights", "optimizer"}:
         expected = "[weights, optimizer] where weights stream in: what the memory updates lies there whole"
         yield Problem(_AT, expected, ", ".join(memory.place), rule=RULE)
-    if design.jobs is not None or kind_of(design.workload).explicit:
-        which = "several jobs" if design.jobs is not None else "a trace"
-        yield Problem(_AT, f"[spill] beside {which}", ", ".join(memory.place), rule=RULE)
+    if kind_of(design.workload).explicit:
+        yield Problem(_AT, "[spill] beside a trace", ", ".join(memory.place), rule=RULE)
         return
     wanted = {
         "zero": (p.zero, 3, "the memory holds what ZeRO-3 shards"),

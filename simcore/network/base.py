@@ -159,6 +159,14 @@ class Block(ABC):
         fix = "give jobs parts of a switched dimension"
         raise Refusal(f"a job on all {size} places, since messages pass through NPUs", f"one on {len(places)}", fix)
 
+    def seen_alone(self, size: int, places: Sequence[int]) -> Seen:
+        """As `seen_from`, where nobody has the NPUs at the other places, which may pass messages on."""
+        return self.seen_from(size, places)
+
+    def whole(self, size: int) -> int:
+        """The size of the dimension of which `size` NPUs are seen alone."""
+        return size
+
     @abstractmethod
     def shape(self, part: Slice) -> Shape:
         """How the members of a group on `part` are connected."""

@@ -8,12 +8,12 @@ as on a `switch`. Rings go round in the order of the NPUs' numbers, both ways wh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from simcore.network.base import Misfit
+from simcore.network.base import Misfit, Seen
 from simcore.network.paths import PathsBlock, reached
 from simcore.network.wiring import Link, Shape, Slice
 
@@ -67,6 +67,10 @@ class Graph(PathsBlock):
         order = tuple(range(part.members))
         both = part.members > 2 and _joins_neighbours(self, part)
         return Shape("star", part.members, (order, order[::-1]) if both else ())
+
+    def seen_alone(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_alone`: any part of it, whose idle NPUs the document's links name as switches."""
+        return Seen()
 
     def misfits(self, size: int) -> Iterator[Misfit]:
         """See `Block.misfits`."""

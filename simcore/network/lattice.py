@@ -72,7 +72,7 @@ class Lattice(SharedBlock):
         Where an axis is open, n / side lines along it carry what passes their middle: of a line of k, floor(k^2 / 4).
         """
         its = self.grid(part.size)
-        if self.routed.drawn or part.members < part.size or (window and window < part.members - 1):
+        if self.routed.drawn or part.members < its.size or (window and window < part.members - 1):
             return None
         if all(its.closed):
             others = np.arange(1, its.size)

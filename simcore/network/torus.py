@@ -8,10 +8,10 @@ of its shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from simcore.network.base import Misfit
+from simcore.network.base import Misfit, Seen
 from simcore.network.grid import Grid, grid
 from simcore.network.lattice import Lattice
 
@@ -31,6 +31,14 @@ class Torus(Lattice):
     def grid(self, size: int) -> Grid:
         """See `Lattice.grid`."""
         return grid(self.sides, self.wrap or (True,) * len(self.sides), self.twisted)
+
+    def seen_alone(self, size: int, places: Sequence[int]) -> Seen:
+        """See `Block.seen_alone`: the first NPUs of it, as they are; the others pass messages on."""
+        return Seen() if places[-1] == len(places) - 1 else super().seen_alone(size, places)
+
+    def whole(self, size: int) -> int:
+        """See `Block.whole`."""
+        return math.prod(self.sides) or size
 
     def misfits(self, size: int) -> Iterator[Misfit]:
         """See `Block.misfits`."""

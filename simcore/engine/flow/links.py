@@ -225,7 +225,7 @@ def _phase_kinds(kind: str) -> tuple[str, ...]:
     if kind == "all_reduce":
         return ORDERED_KINDS
     if kind in STREAMED:
-        return ("all_gather" if kind == LOAD else "reduce_scatter",)
+        return ("all_gather" if kind == LOAD else "reduce_scatter", "broadcast")
     return ("all_to_all",) if routed_of(kind) else (kind,)
 
 

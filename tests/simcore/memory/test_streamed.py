@@ -97,6 +97,17 @@ def test_controllers_at_the_edge_use_no_phases_of_the_mesh_but_its_busiest_link(
     )
 
 
+@pytest.mark.parametrize("limit", ["memory", "port"])
+def test_switches_that_reduce_pass_all_weights_through_each_port_once(limit: str) -> None:
+    slow, fast = 4e9, "1e6 GB/s"
+    rate, port = (f"{slow} B/s", fast) if limit == "memory" else (fast, f"{slow} B/s")
+    network = [dimension("switch", 4, port, "0 s", in_network=True)]
+    its = design(rate, network, batch=4, bucket="1 kB")
+    found, whole = simulate(its), held(simulate(design(None))).weights * 4
+    assert 2 * whole / slow < found.iteration_time_s < 2.35 * whole / slow + found.compute_s
+    assert differences(its) == []
+
+
 @st.composite
 def streamed_trainings(draw: st.DrawFn) -> Design:
     """Designs of a training iteration whose weights stream in."""

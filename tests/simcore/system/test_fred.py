@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from simcore import load_design, simulate
-from simcore.memory.edge import busiest_edge_link, edge_share
 from simcore.network import Slice, block
 from simcore.system.chunks import Chunker
+from simcore.system.edge import busiest_edge_link, edge_share
 from simcore.system.phase_cost import phase_cost
 from simcore.system.placement import GroupSlice
 
