@@ -9,8 +9,8 @@ leaves have a queue each, numbered after the dimensions.
 Switches that reduce on all dimensions of the group copy what comes in, and add up what leaves, each in one direction of
 the links: nothing is gathered or scattered, but all of the weights pass each NPU's port. Where controllers sit along
 the edge of a mesh, each sends to all NPUs over it, and adds up what comes back: the hot spot of the mesh limits the
-rate (`simcore.system.edge`). Where the fabric of a pool copies and adds up, nothing passes the network either
-(`simcore.system.pool`).
+rate (`simcore.system.edge`). Nor is anything gathered where the fabric of a pool copies and adds up: the network has no
+part in it (`simcore.system.pool`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import math
 from collections.abc import Sequence
 
 from simcore.design.design import Design
-from simcore.design.memory import ExpandedMemory
 from simcore.system.edge import edge_share
 from simcore.system.hierarchy import PhaseMaker, goes_by_tree, phases_in_order, tree_phases
 from simcore.system.phase import Phase, picoseconds
 from simcore.system.placement import GroupSlice
-from simcore.system.pool import Reach, common_reach, own_reach
+from simcore.system.pool import common_reach, own_reach
 
 LOAD, STORE = "load", "store"
 STREAMED = (LOAD, STORE)
@@ -42,22 +41,16 @@ def streamed_phases(maker: PhaseMaker[Phase], kind: str, group: Sequence[GroupSl
     memory, members = design.streamed, math.prod(where.part.members for where in group)
     assert memory is not None
     whole, shard = (size * members, size) if kind == LOAD else (size, size / members)
-    reach, passed = _reach(design, memory, group, whole, shard)
-    on_network, passing = _on_network(maker, kind, group, whole), passed / reach.rate
+    on_network = _on_network(maker, kind, group, whole)
+    if memory.in_network:
+        reach, passed = common_reach(design, memory, group), whole
+    else:
+        reach, passed = own_reach(memory), shard / edge_share(design)
     copied = [phase.serialization + phase.other_links for phase in on_network if phase.in_switch]
     queue = len(design.cluster.dimensions) + STREAMED.index(kind)
     latency = picoseconds(reach.latency, least=0)
-    link = Phase(queue, max(picoseconds(passing), *copied, 0), latency, shard, 0.0, kind)
+    link = Phase(queue, max(picoseconds(passed / reach.rate), *copied, 0), latency, shard, 0.0, kind)
     return [link, *on_network] if kind == LOAD else [*on_network, link]
-
-
-def _reach(
-    design: Design, memory: ExpandedMemory, group: Sequence[GroupSlice], whole: float, shard: float
-) -> tuple[Reach, float]:
-    """What reaches an NPU of the memory, and what passes between the two of a chunk [B]."""
-    if memory.in_network:
-        return common_reach(design, memory, group), whole
-    return own_reach(memory), shard / edge_share(design)
 
 
 def _on_network(maker: PhaseMaker[Phase], kind: str, group: Sequence[GroupSlice], whole: float) -> list[Phase]:
