@@ -24,6 +24,8 @@ def print_summary(summary: Summary) -> None:
     head = f"{len(ranks):,} rank{'s' * (len(ranks) != 1)}, {nodes:,} operators, {dependencies:,} dependencies"
     console.print(head, style="bold", highlight=False)
     kinds = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in sorted(summary.operators.items())]
+    flops = float(sum(rank.flops for rank in ranks))
+    kinds += [format_with_unit(flops, "FLOP")] if flops else []
     console.print(Unbroken(", ".join(kinds)))
     for title, table in (
         ("Ranks", _ranks(ranks)),

@@ -23,6 +23,8 @@ from simcore.network import TOPOLOGIES
 Document = Mapping[str, Any]
 
 DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
+USUAL_SCHEDULE = "1f1b"
+"""The pipeline schedule that goes without saying."""
 _DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
 _DIMENSION_DEFAULTS: dict[str, Any] = {
     "oversubscription": 1.0,

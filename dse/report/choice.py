@@ -20,6 +20,8 @@ WORTH = 0.2
 """Percent of the other objective that a percent of cost must buy."""
 AS_WELL = 0.01
 """Designs whose mean objective differs by less of its size are as well balanced."""
+SAME_PRICE = 0.001
+"""Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,30 @@ class Payoff:
 
 
 def recommended(record: StudyRecord, summary: Summary) -> int | None:
-    """The trial to build: the robust pick where it is known, else the knee, else the best.
+    """The trial to build: that of the front, or one as good whose gradients are of current weights.
+
+    Iterations of old weights are worth less than others, by how much nobody knows. So where the pick of the front has
+    them, the best balanced design is built that has not and that is worse by less than `AS_WELL` in every objective, be
+    it on the front or not.
+    """
+    number = pick_of_front(record, summary)
+    picked = next((trial for trial in summary.front if trial.number == number), None)
+    if picked is None or not updates_old(picked):
+        return number
+    current = [trial for trial in record.feasible_trials if not updates_old(trial)]
+    values = record.losses((picked, *current))
+    near = (values[1:] <= values[0] + AS_WELL * np.abs(values[0])).all(axis=1)
+    as_good = [trial for trial, is_near in zip(current, near, strict=True) if is_near]
+    return balanced(record, as_good).number if as_good else number
+
+
+def updates_old(trial: TrialRecord) -> float:
+    """How many updates old the weights of its gradients may be."""
+    return max(float(((part.metrics or {}).get("staleness") or {}).get("updates", 0)) for _, part in trial.parts)
+
+
+def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
+    """The trial of the front to build: the robust pick where it is known, else the knee, else the best.
 
     A front of several objectives without a knee has two values, of which neither is a compromise; there it is the best
     balanced one, unless the robust pick is as well balanced.
@@ -77,9 +102,8 @@ def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
     if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
         return None
     price, bought = prices[0], timed[0]
-    hull = _hull(
-        [(math.log(t.values[price.name]), bought.sign * math.log(t.values[bought.name]), t) for t in summary.front]
-    )
+    points = [(math.log(t.values[price.name]), bought.sign * math.log(t.values[bought.name]), t) for t in summary.front]
+    hull = _hull(_join_prices(points))
     if len(hull) < 2:
         return None
     gains = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in pairwise(hull)]
@@ -94,6 +118,17 @@ def _least(summary: Summary, objective: Objective) -> float:
 
 
 _Point = tuple[float, float, TrialRecord]
+
+
+def _join_prices(points: Sequence[_Point]) -> list[_Point]:
+    """Of points at one price that which buys most."""
+    kept: list[_Point] = []
+    for point in sorted(points, key=lambda p: (p[0], p[1], p[2].number)):
+        if not kept or point[0] - kept[-1][0] > SAME_PRICE:
+            kept.append(point)
+        elif point[1] < kept[-1][1]:
+            kept[-1] = point
+    return kept
 
 
 def _hull(points: Sequence[_Point]) -> list[_Point]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
-from dse.report.aspects import BY_NAME, DEGREES
+from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE
 from dse.report.assumptions import describe_assumptions
-from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
+from dse.report.choice import AS_WELL, Payoff, knees_at_prices, payoff, pick_of_front, recommended
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.futures import describe_robust_choice
@@ -38,7 +38,7 @@ _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
-_HOW = ("ZeRO", "microbatch", "interleave", "recompute", "servers", "partition")
+_HOW = ("ZeRO", "microbatch", "schedule", "interleave", "recompute", "servers", "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     trial = next(trial for trial in record.trials if trial.number == number)
     told = (
         _build(trial),
-        _describe_staleness(trial),
+        _describe_models(record),
+        _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
         describe_robust_choice(record, summary, trial),
     )
@@ -77,9 +78,31 @@ def _build(trial: TrialRecord) -> str:
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
     job = headline(document, ("jobs",)) or headline(document, _JOB)
-    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) != BY_NAME[aspect].quiet]
+    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) not in (BY_NAME[aspect].quiet, USUAL_SCHEDULE)]
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     return f"Build trial {trial.number} for {job or 'the workload'}: {what}{f', with {how}' if how else ''}."
+
+
+def _describe_models(record: StudyRecord) -> str:
+    """That an iteration of one model is not one of another, where the search chose the model."""
+    holes = {path for trial in record.trials for path in trial.params}
+    if not any(path == "workload.model" or path.startswith("workload.model.") for path in holes):
+        return ""
+    return (
+        "The space leaves the model open, too: an iteration of one model counts as much as one of another here, so the "
+        "smallest wins unless an objective says what a model is worth (fix 'workload.model' to compare clusters)."
+    )
+
+
+def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
+    """Which design of the front is hardly better, and only with old weights."""
+    number = pick_of_front(record, summary)
+    if number is None or number == trial.number:
+        return ""
+    return (
+        f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its gradients are of old "
+        "weights, and how many more tokens it needs is not modelled."
+    )
 
 
 def _describe_staleness(trial: TrialRecord) -> str:

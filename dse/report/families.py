@@ -16,13 +16,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
-from dse.report.choice import balanced, recommended
+from dse.report.aspects import USUAL_SCHEDULE
+from dse.report.choice import balanced, recommended, updates_old
 from dse.report.describe import headline
 from dse.report.summary import Summary
 from dse.space.objective import Objective
@@ -105,10 +107,17 @@ def _choose(record: StudyRecord, summary: Summary, group: Sequence[TrialRecord])
 
 def _names(chosen: Sequence[TrialRecord]) -> list[str]:
     documents = [trial.decided_document for trial in chosen]
-    told = [[headline(document, (aspect,)) for aspect in _NAMED] for document in documents]
+    told = [[headline(document, (aspect,)) for aspect in _NAMED] + [_schedule(document)] for document in documents]
     differs = [len(set(column)) > 1 for column in zip(*told, strict=True)]
-    kept = differs if any(differs) else [True] * len(_NAMED)
+    kept = differs if any(differs) else [True] * len(differs)
+    kept[-1] |= any(map(updates_old, chosen))  # then the schedule matters, even where all have the same
     return [", ".join(text for text, keep in zip(texts, kept, strict=True) if keep and text) for texts in told]
+
+
+def _schedule(document: Mapping[str, Any] | None) -> str:
+    """The pipeline schedule, unless it is the usual one."""
+    told = headline(document, ("schedule",))
+    return "" if told == USUAL_SCHEDULE else told
 
 
 def _kind(trial: TrialRecord) -> tuple[str, ...]:

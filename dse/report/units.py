@@ -21,6 +21,7 @@ _STEPS: dict[str, _Steps] = {
     "$/year": ((1e6, "M$/year"), (1e3, "k$/year"), (1.0, "$/year")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")),
+    "FLOP": ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1.0, "FLOP")),
     "W": ((1e6, "MW"), (1e3, "kW"), (1.0, "W")),
     "J": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J")),
     "J/token": ((1.0, "J/token"), (1e-3, "mJ/token"), (1e-6, "uJ/token")),

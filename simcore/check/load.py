@@ -230,6 +230,9 @@ def _independent_problems(problems: list[Problem], broken: list[Problem]) -> lis
     paths = [problem.path for problem in broken]
     if any(path[-1:] in (("size",), ("npus",), ("fabric",)) for path in paths):
         paths.append(("parallelism",))  # the degrees cannot be judged without the number of NPUs
+    telling = {key for form in KINDS.values() for key in form.keys}.difference(_STAND_INS)
+    if any(path[-2:-1] == ("workload",) and path[-1] in telling for path in paths):
+        paths += [("workload",), ("parallelism",)]  # nor anything about a workload whose kind was set aside
     batches = [path for path in paths if path[-2:] == ("workload", "global_batch")]
     paths += [(*path[:-2], "parallelism", "microbatch") for path in batches]  # nor the microbatch without the batch
     return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

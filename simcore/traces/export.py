@@ -66,6 +66,8 @@ _EXCHANGES = {
     ("shift", "tensor"): ("tensor_overlap", "false", "true"),
 }
 """Exchanges between neighbours, each with the key that asks for it, what the key may say instead, and what it says."""
+_USUAL = "schedule: 1f1b"
+_PLAY = "ASTRA-sim cannot play it; dse simulate does, and its --trace writes a timeline"
 
 
 def export(design: Design, folder: Path) -> tuple[Path, ...]:
@@ -146,38 +148,50 @@ def _problems(design: Design) -> Iterator[Problem]:
     for index, dimension in enumerate(design.cluster.dimensions):
         path = ("cluster", "dimensions", index)
         if dimension.topology not in _BLOCKS:
-            yield Problem((*path, "topology"), f"one of ASTRA-sim's: {', '.join(_BLOCKS)}", f"'{dimension.topology}'")
+            yield Problem(
+                (*path, "topology"), f"one of ASTRA-sim's: {', '.join(_BLOCKS)}", f"'{dimension.topology}'", _PLAY
+            )
         if design.algorithms[index] not in _ALGORITHMS:
-            found = f"'{design.algorithms[index]}'"
-            yield Problem((*path, "collective"), f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", found)
+            expected, found = f"one of ASTRA-sim's: {', '.join(_ALGORITHMS)}", f"'{design.algorithms[index]}'"
+            yield Problem((*path, "collective"), expected, found, f"collective: {next(iter(_ALGORITHMS))}")
         if isinstance(dimension.efficiency, tuple):
-            yield Problem((*path, "efficiency"), "one number (ASTRA-sim knows no sizes of messages)", "a table")
+            expected, fix = (
+                "one number (ASTRA-sim knows no sizes of messages)",
+                f"efficiency: {best_share(dimension.efficiency):g}",
+            )
+            yield Problem((*path, "efficiency"), expected, "a table", fix)
         if dimension.library and dimension.library.adds:
-            yield Problem((*path, "library"), "none (ASTRA-sim knows links alone)", dimension.library.name or "one")
+            expected, found = "none (ASTRA-sim knows links alone)", dimension.library.name or "one"
+            yield Problem((*path, "library"), expected, found, "leave it out, or of a fabric spell the dimensions out")
     groups = kind_of(design.workload).groups(design.workload)
     if groups is not None:
-        yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(groups)} groups")
+        yield Problem(("workload", "groups"), "one group of all NPUs", f"{len(groups)} groups", "leave it out")
     yield from _unknown(program_of(design))
 
 
 def _unknown(program: Program) -> Iterator[Problem]:
     """Collectives that ASTRA-sim has not, such as exchanges between neighbours; blocks of weight gradients."""
     if ORDERS[program.schedule].splits:
-        yield Problem(("parallelism", "schedule"), "one whose backward blocks are whole", f"'{program.schedule}'")
+        yield Problem(
+            ("parallelism", "schedule"), "one whose backward blocks are whole", f"'{program.schedule}'", _USUAL
+        )
     if not ORDERS[program.schedule].flushes:
-        yield Problem(("parallelism", "schedule"), "one that flushes after the iteration", f"'{program.schedule}'")
+        yield Problem(
+            ("parallelism", "schedule"), "one that flushes after the iteration", f"'{program.schedule}'", _USUAL
+        )
     segments = [segment for part in program.parts for way in part.passes for segment in way]
     starts = {(op.kind, op.group) for s in segments for op in s.operators if isinstance(op, Start)}
     for kind, group in sorted(starts):
         if (kind, group_kind(group)) in _EXCHANGES:
             key, other, found = _EXCHANGES[kind, group_kind(group)]
-            yield Problem(("parallelism", key), f"{other} (ASTRA-sim has no exchange between neighbours)", found)
+            expected = f"{other} (ASTRA-sim has no exchange between neighbours)"
+            yield Problem(("parallelism", key), expected, found, f"{key}: {other}")
         elif kind not in _KINDS:
             if routed_of(kind):
                 expected, found = "rank (ASTRA-sim has no all-to-all that sends one copy to a node)", "'node'"
-                yield Problem(("parallelism", "dispatch"), expected, found)
+                yield Problem(("parallelism", "dispatch"), expected, found, "dispatch: rank")
                 continue
-            yield Problem(("workload",), f"collectives of ASTRA-sim's: {', '.join(_KINDS)}", f"'{kind}'")
+            yield Problem(("workload",), f"collectives of ASTRA-sim's: {', '.join(_KINDS)}", f"'{kind}'", _PLAY)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> Path:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from simcore.astra.files.chakra import NodeType, TraceNode
+from simcore.astra.files.nanoseconds import IN_NANOSECONDS
 from simcore.traces.base import COMMUNICATION, Trace, TraceSet, group_of, integer_of, kind_of
 from simcore.traces.graph import Graph, graph_of, schedule_of
 
@@ -46,6 +47,8 @@ class RankSummary:
     path_nodes: int
     path_parts: Mapping[str, float]
     bytes: int
+    flops: int = 0
+    """Of its compute nodes that say how many; not of those whose `num_ops` is a time."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Summary:
             "ranks": len(self.ranks),
             "nodes": sum(rank.nodes for rank in self.ranks),
             "dependencies": sum(rank.dependencies for rank in self.ranks),
+            "flops": sum(rank.flops for rank in self.ranks),
             "operators": dict(self.operators),
             "collectives": _plain(self.collectives),
             "groups": groups,
@@ -137,7 +141,12 @@ def _summarise_rank(rank: int, trace: Trace, graph: Graph) -> RankSummary:
         path_nodes=len(schedule.path),
         path_parts={part: time / 1e6 for part, time in sorted(parts.items())},
         bytes=sum(integer_of(node, "comm_size") for node in trace if node.type in COMMUNICATION),
+        flops=sum(_flops(node) for node in trace),
     )
+
+
+def _flops(node: TraceNode) -> int:
+    return integer_of(node, "num_ops") if node.type is NodeType.COMP and not node.get(IN_NANOSECONDS) else 0
 
 
 def _part(kind: str) -> str:

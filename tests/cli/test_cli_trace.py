@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from dse.cli import main
+from simcore.astra.files.chakra import NodeType, TraceNode, int_attribute, write_trace
+from simcore.astra.files.nanoseconds import Clock, nanosecond_node
 
 RECORDED = Path(__file__).parents[1] / "simcore" / "traces" / "data"
 TEXT = Path(__file__).parents[1] / "simcore" / "astra" / "data" / "text_workloads" / "gpt3.txt"
@@ -63,6 +65,32 @@ def test_the_summary_keeps_to_80_columns(folder: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "reduce scatter" in out
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_flops_are_summed_and_times_in_their_place_are_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    counted = [(int_attribute("num_ops", flops),) for flops in (1_500_000_000_000, 10**12)]
+    nodes = [TraceNode(place, "gemm", NodeType.COMP, attributes=each) for place, each in enumerate(counted)]
+    timed = nanosecond_node(2, "timed", 10**15, (), Clock())
+    write_trace(folder / "one.et", [*nodes, timed])
+    assert run("show", "one.et", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["flops"] == summary["per_rank"][0]["flops"] == 2_500_000_000_000
+    assert run("show", "one.et") == 0
+    assert "3 compute, 2.5 TFLOP" in capsys.readouterr().out
+
+
+def test_a_design_that_astra_sim_lacks_is_refused_with_what_to_write(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "design.yaml").write_text(
+        "workload: {model: llama3-8b, global_batch: 8, sequence_length: 1024, precision: bf16}\n"
+        "parallelism: {pipeline: 4, data: 2, schedule: zero_bubble}\n"
+        "cluster: {npu: h100-80gb, fabric: dgx-h100, npus: 8}\n"
+    )
+    assert run("convert", "design.yaml", "--out", "out/design") == 2
+    problems = [line for line in capsys.readouterr().err.splitlines() if "expected" in line]
+    assert any("'zero_bubble'; schedule: 1f1b" in line for line in problems)
+    assert all("; " in line.partition("got")[2] for line in problems)
 
 
 def test_text_is_converted_with_the_sizes_of_a_network(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ import report_studies as studies
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
+from dse.report.families import Family, families
 from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, AtBatch, Scenarios, Sureness, WhatIf
 
@@ -58,6 +59,67 @@ def test_the_second_sentence_says_that_weights_are_old_where_they_are() -> None:
     assert not any("old" in sentence for sentence in decided(three()).sentences)
 
 
+OLD = {"updates": 1, "batch": 8, "versions": 2}
+
+
+def stale_front(*others: TrialRecord) -> StudyRecord:
+    """A front whose knee, trial 1, has old weights, and other feasible designs."""
+    return studies.record([trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, staleness=OLD), trial(2, 2.0, 1.9e7, 16), *others])
+
+
+def test_of_designs_that_are_as_good_the_one_with_current_weights_is_built() -> None:
+    decision = decided(stale_front(trial(3, 1.105, 2.001e7, 2)))
+    assert decision.trial == 3
+    assert decision.sentences[1] == (
+        "Trial 1 of the front is better by less than 1.0 %, but its gradients are of old weights, and how many more "
+        "tokens it needs is not modelled."
+    )
+    assert decided(stale_front(trial(3, 1.1, 2e7, 2))).trial == 3
+
+
+@pytest.mark.parametrize(
+    ("time", "cost", "metrics"), [(1.13, 2e7, {}), (1.1, 2.05e7, {}), (1.1, 2e7, {"staleness": OLD})]
+)
+def test_old_weights_are_built_where_nothing_else_is_as_good(time: float, cost: float, metrics: dict[str, Any]) -> None:
+    decision = decided(stale_front(trial(3, time, cost, 2, **metrics)))
+    assert decision.trial == 1
+    assert decision.sentences[1].startswith("Its gradients are of weights up to 1 update old")
+
+
+def scheduled(number: int, time: float, cost: float, schedule: str, **metrics: Any) -> TrialRecord:
+    made = trial(number, time, cost, **metrics)
+    parallelism = {**(made.design or {})["parallelism"], "schedule": schedule}
+    return replace(made, design={**(made.design or {}), "parallelism": parallelism})
+
+
+def test_a_schedule_is_named_where_it_is_not_the_usual_one() -> None:
+    flushed = studies.record([scheduled(0, 1.0, 3e7, "gpipe")])
+    assert "microbatch 1, gpipe." in decided(flushed).sentences[0]
+    assert "1f1b" not in decided(three()).sentences[0]
+
+
+def test_families_name_the_schedule_where_it_differs_or_weights_are_old() -> None:
+    usual, gpipe = scheduled(0, 1.0, 3e7, "1f1b"), scheduled(1, 2.0, 1e7, "gpipe")
+    assert [family.name for family in found_families(usual, gpipe)] == ["", "gpipe"]
+    old = [scheduled(n, 1.0 + n, 3e7 - n * 2e7, "pipedream_2bw", staleness=OLD) for n in (0, 1)]
+    assert all("pipedream_2bw" in family.name for family in found_families(*old))
+    same = [scheduled(n, 1.0 + n, 3e7 - n * 2e7, "1f1b") for n in (0, 1)]
+    assert not any("1f1b" in family.name for family in found_families(*same))
+
+
+def found_families(*trials: TrialRecord) -> tuple[Family, ...]:
+    record = studies.record(list(trials))
+    return families(record, summarize(record))
+
+
+def test_the_second_sentence_says_that_the_model_was_open_where_it_was() -> None:
+    record = three()
+    open_model = [replace(each, params={"workload.model": "llama2-7b"}) for each in record.trials]
+    said = decided(replace(record, trials=tuple(open_model))).sentences
+    assert said[1].startswith("The space leaves the model open, too: an iteration of one model counts as much")
+    assert not any("model open" in sentence for sentence in decided(record).sentences)
+
+
 def test_an_interval_of_the_throughput_is_that_of_the_time_turned_round() -> None:
     names = ("throughput", "cost.total")
     made = studies.simulated(0, 2.0, 2e7, names)
@@ -99,6 +161,13 @@ def test_money_stops_to_pay_where_a_percent_buys_less_than_a_fifth_of_a_percent(
 
 def test_a_step_that_buys_little_before_one_that_buys_much_does_not_stop_it() -> None:
     assert gains((1e7, 2.0), (2e7, 1.99), (3e7, 1.0)).trial.number == 2
+
+
+def test_designs_at_one_price_are_no_return_on_money() -> None:
+    found = gains((1e7, 2.0), (1.0001e7, 1.0), (2e7, 0.9))
+    assert found.trial.number == 1
+    assert found.before is None
+    assert found.after == pytest.approx(math.log(1.0 / 0.9) / math.log(2e7 / 1.0001e7))
 
 
 def test_money_that_always_or_never_pays_has_no_other_side() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from designs import dimension, npu, training
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -242,3 +243,15 @@ def test_whatever_stands_at_any_place_is_a_design_or_an_input_error(changes: lis
     except InputError as error:
         assert error.problems  # noqa: PT017
         assert all(str(problem) for problem in error.problems)  # noqa: PT017
+
+
+@pytest.mark.parametrize("workload", [{"trace": "nothing", "ranks": [8]}, {"layers": "nothing.csv", "global_batch": 8}])
+def test_a_file_that_is_not_there_is_one_problem(workload: dict[str, Any], tmp_path: Path) -> None:
+    dimension = {"topology": "ring", "size": 8, "bandwidth": "50 GB/s", "latency": "1 us"}
+    cluster = {"npu": "h100-80gb", "dimensions": [dimension]}
+    document = {"workload": {**workload, "precision": "bf16"}, "parallelism": {"tensor": 3}, "cluster": cluster}
+    (tmp_path / "design.yaml").write_text(yaml.safe_dump(document))
+    with pytest.raises(InputError) as refused:
+        load_design(tmp_path / "design.yaml")
+    assert len(refused.value.problems) == 1
+    assert "nothing" in str(refused.value)
