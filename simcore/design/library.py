@@ -88,7 +88,7 @@ class Library(Frozen):
     algorithm: AlgorithmName | None = None
     """Whose steps its collectives take, where the design names none; unless given, the topology's usual one."""
     rings: bool = False
-    """Whether a reduce-scatter or an all-gather of a group over several dimensions goes round all its NPUs: no hierarchy."""
+    """Whether a reduce-scatter or an all-gather of a group over several dimensions goes round all of its NPUs."""
     all_reduce: LibraryKernel | None = None
     """What an all-reduce costs beyond its links."""
     reduce_scatter: LibraryKernel | None = None

@@ -241,7 +241,7 @@ class Chunker:
         return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
 
     def goes_round(self, where: GroupSlice) -> bool:
-        """See `PhaseMaker.goes_round`; a policy that orders dimensions is a library of its own, and trees need no ring."""
+        """See `PhaseMaker.goes_round`; a policy that orders dimensions replaces the library; trees need no ring."""
         library = self.design.library_of(self.design.cluster.dimensions[where.dimension])
         reduced = any(dimension.in_network for dimension in self.design.cluster.dimensions[where.dimension + 1 :])
         return (

@@ -40,7 +40,7 @@ class PhaseMaker(Protocol[P_co]):
         ...
 
     def goes_round(self, where: GroupSlice) -> bool:
-        """Whether the library of a dimension takes rings over all NPUs of a group, of which this is the innermost part."""
+        """Whether the library of a dimension takes rings over all NPUs of a group; this is its innermost part."""
         ...
 
 
@@ -92,6 +92,6 @@ def phases_in_order(
 
 
 def _more_of_a_ring(order: Sequence[GroupSlice], members: int) -> float:
-    """What a ring over a whole group carries over the links of a dimension, to what `members` of this one alone need."""
+    """What a ring over a whole group carries over the links of a dimension, to what `members` of this one need."""
     whole = math.prod(where.part.members for where in order)
     return (1 - 1 / whole) / (1 - 1 / members)
