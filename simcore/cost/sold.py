@@ -68,6 +68,8 @@ class Asked(NamedTuple):
     """Of one NPU [B]."""
     expanded: tuple[float, float] | None
     """Capacity [B] and rate [B/s] of one NPU's expanded memory."""
+    updates: bool
+    """Whether that updates the weights that lie in it."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Asked:
@@ -94,7 +96,8 @@ class Asked(NamedTuple):
             for d in cluster.dimensions
         )
         inner = len(inner_dimensions(cluster.dimensions))
-        return cls(cluster.npu.name, wires, inner, (more and more.capacity) or own, expanded)
+        updates = more is not None and more.expanded is not None and more.expanded.updates
+        return cls(cluster.npu.name, wires, inner, (more and more.capacity) or own, expanded, updates)
 
     @property
     def domain(self) -> int:
@@ -235,6 +238,8 @@ def _memory_problems(asked: Asked, node: Node) -> Iterator[Problem]:
         expected = f"at most {listed(most)} an NPU with {node.name}" if most else f"none with {node.name}"
         found = f"{write_quantity(asked.expanded[0], 'size')} at {_rate(asked.expanded[1])} an NPU"
         yield problem(("memory", "expanded"), expected, found)
+    if asked.updates:
+        yield problem(("memory", "expanded", "updates"), f"false with {node.name}", "true")
 
 
 def _holds(asked: tuple[float, float], capacity: float, rate: float) -> bool:
