@@ -68,8 +68,10 @@ class Asked(NamedTuple):
     """Of one NPU [B]."""
     expanded: tuple[float, float] | None
     """Capacity [B] and rate [B/s] of one NPU's expanded memory."""
-    pooled: bool = False
+    pooled: bool
     """Whether a fabric leads to that."""
+    updates: bool
+    """Whether it updates the weights that lie in it."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Asked:
@@ -97,7 +99,8 @@ class Asked(NamedTuple):
         )
         inner = len(inner_dimensions(cluster.dimensions))
         pooled = more is not None and more.expanded is not None and bool(more.expanded.fabric)
-        return cls(cluster.npu.name, wires, inner, (more and more.capacity) or own, expanded, pooled)
+        updates = more is not None and more.expanded is not None and more.expanded.updates
+        return cls(cluster.npu.name, wires, inner, (more and more.capacity) or own, expanded, pooled, updates)
 
     @property
     def domain(self) -> int:
@@ -240,6 +243,8 @@ def _memory_problems(asked: Asked, node: Node) -> Iterator[Problem]:
         yield problem(("memory", "expanded"), expected, found)
     if asked.pooled:
         yield problem(("memory", "expanded", "fabric"), "none: no pool of memory is in the catalogue", "a fabric")
+    if asked.updates:
+        yield problem(("memory", "expanded", "updates"), f"false with {node.name}", "true")
 
 
 def _holds(asked: tuple[float, float], capacity: float, rate: float) -> bool:

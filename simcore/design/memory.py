@@ -33,7 +33,10 @@ class ExpandedMemory(Frozen):
     )
     """`[spill]`: what the NPU's own memory cannot hold; or the parts that lie here, moved while the NPU computes.
     `[weights, optimizer]`: ZeRO-3's shards lie here. Each layer's weights stream in before their use, its gradients
-    leave, and the memory updates what it holds."""
+    leave."""
+    updates: Flag = False
+    """Compute of its own updates the weights that lie here, as fast as gradients arrive; else the NPUs do, and the
+    optimizer's states cross its link."""
 
     @property
     def spills(self) -> bool:

@@ -21,7 +21,7 @@ from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
 from simcore.memory.footprint import footprint
 from simcore.memory.reserved import add_reserved, bytes_beside_tensors
-from simcore.memory.streaming import streaming_problems
+from simcore.memory.streaming import streaming_problems, updating_problems
 from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
 from simcore.result import Memory
 from simcore.system.edge import edge_problems, edge_share
@@ -80,7 +80,7 @@ def _expanded_memory(design: Design) -> ExpandedMemory | None:
 def apply_expanded_memory(design: Design, program: Program) -> Program:
     """The Program as it runs with the design's expanded memory, if it has one."""
     expanded = _expanded_memory(design)
-    if expanded is None or expanded.streams:
+    if expanded is None:
         return program
     reach = own_reach(expanded)
     bandwidth = reach.rate * expanded.shared_by * edge_share(design)
@@ -110,7 +110,7 @@ class _Slower:
 
 @dataclass(frozen=True)
 class _Optimizer:
-    """The optimizer step: weights and gradients here, its states there, both at the same time."""
+    """The optimizer step: weights and gradients here, its states there, both at the same time; or all of them there."""
 
     design: Design
     own: float
@@ -120,9 +120,11 @@ class _Optimizer:
         workload = self.design.workload
         if operator.category != Category.OPTIMIZER:
             return operator
-        here = BYTES[workload.gradient_precision] + BYTES[workload.precision]
+        gradient, weight = BYTES[workload.gradient_precision], BYTES[workload.precision]
+        here = gradient + weight
         parameters = operator.bytes / (here + 2 * MASTER_BYTES)
-        there = self.expanded.latency + parameters * MASTER_BYTES / self.expanded.rate  # both ways at the same time
+        crossing = MASTER_BYTES + (max(gradient, weight) if self.expanded.streams else 0)  # both ways at the same time
+        there = self.expanded.latency + parameters * crossing / self.expanded.rate
         return operator._replace(bytes=max(parameters * here, there * self.own))
 
 
@@ -202,6 +204,7 @@ def memory_problems(design: Design) -> Iterator[Problem]:
     if not kind_of(design.workload).trained and not expanded.spills:
         found = ", ".join(expanded.place)
         yield Problem((*path, "place"), "[spill] where a model is served", found, "it has no optimizer to offload")
+    yield from updating_problems(design)
     if expanded.streams:
         yield from streaming_problems(design)
     if len(set(expanded.place)) < len(expanded.place) or (expanded.spills and len(expanded.place) > 1):

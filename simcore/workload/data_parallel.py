@@ -295,7 +295,7 @@ class DataParallel:
         late = not self._alone and not p.data_overlap and not p.reduces_each
         operators: list[Operator] = [*self._ended(_Buckets(held, NONE))] if late else []
         operators.append(Wait(Waits.GRADIENTS, Category.DATA))
-        if self._streams:  # the memory updates what it holds
+        if self.design.streamed is not None and self.design.streamed.updates:
             return (Segment("optimizer", tuple(operators)),)
         own = self.sharded(held) if p.zero else held.total
         traffic = own * (gradient + 2 * MASTER_BYTES + weight)

@@ -46,7 +46,8 @@ class _Alike:
     data: int
     software: Software
     traced: bool
-    streamed: bool
+    streamed: tuple[bool, bool]
+    """Whether weights stream in from a memory, and whether that updates them."""
     design: Design = field(compare=False)
 
 
@@ -97,7 +98,8 @@ def transformer_program(design: Design) -> Program:
 
 def _alike(design: Design) -> _Alike:
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
-    streamed = design.streamed is not None
+    memory = design.streamed
+    streamed = memory is not None, memory is not None and memory.updates
     return _Alike(workload, design.parallelism, design.data, design.software, _traced(design), streamed, design)
 
 

@@ -29,13 +29,20 @@ NEVER_WAITED_FOR = "1e15 GB/s"
 
 def design(rate: str | None, network: list[Any] | None = None, batch: int = 16, **its: Any) -> Design:
     """A small model on 4 NPUs, which hold its weights unless a rate is given at which these stream in."""
-    keys = {key: its.pop(key) for key in ("edge", "latency", "shared_by", "place") if key in its}
+    keys = {key: its.pop(key) for key in ("edge", "latency", "shared_by", "place", "updates") if key in its}
     cluster: dict[str, Any] = {
         "npu": npu(memory={"capacity": "80 GB", "bandwidth": "1 TB/s", "efficiency": 1.0}),
         "dimensions": network or [dimension(size=4, bandwidth="100 GB/s")],
     }
     if rate is not None:
-        memory = {"capacity": "100 GB", "bandwidth": rate, "place": ["weights", "optimizer"], "shared_by": 4, **keys}
+        memory = {
+            "capacity": "100 GB",
+            "bandwidth": rate,
+            "place": ["weights", "optimizer"],
+            "shared_by": 4,
+            "updates": True,
+        }
+        memory |= keys
         cluster["memory"] = {"expanded": memory}
     workload = {"model": MODEL, "global_batch": batch, "precision": "fp16", "gradient_precision": "fp16"}
     return design_from(
@@ -79,6 +86,14 @@ def test_the_memory_holds_all_model_states_and_npus_two_layers_at_a_time() -> No
     assert streamed.expanded == sharded.weights + sharded.gradients + sharded.optimizer
     assert streamed.peak == sharded.peak
     assert simulate(design("100 GB/s")).memory_capacity_bytes == 80e9 + 100e9 / 4
+
+
+def test_npus_update_what_a_memory_without_compute_holds_over_its_link() -> None:
+    by_memory, by_npus = simulate(design("40 GB/s")), simulate(design("40 GB/s", updates=False))
+    parameters = held(by_npus).weights / 2
+    crossing = parameters * (12 + 2) / (40e9 / 4)  # states, and gradients in or weights out, both ways at once
+    assert by_npus.optimizer_s == pytest.approx(crossing, rel=1e-6)
+    assert by_npus.iteration_time_s == pytest.approx(by_memory.iteration_time_s + crossing, rel=1e-6)
 
 
 def test_one_npu_streams_what_it_shares_with_nobody() -> None:
@@ -125,6 +140,7 @@ def streamed_trainings(draw: st.DrawFn) -> Design:
             "latency": draw(st.sampled_from(["0 s", "2 us"])),
             "shared_by": draw(st.sampled_from([1, drawn.cluster.npus])),
             "place": ["weights", "optimizer"],
+            "updates": draw(st.booleans()),
         }
     }
     return design_from(document)
@@ -160,6 +176,7 @@ def test_what_streams_has_an_interval_of_its_time() -> None:
         ({"gather": "once"}, "twice where weights stream in: weights are dropped after each use"),
         ({"accumulate": "local"}, "sharded where weights stream in: gradients leave in every microbatch"),
         ({"shard_group": 2}, "nothing where weights stream in"),
+        ({"place": ["optimizer"]}, "false where no weights lie in the memory"),
         ({"place": ["weights"]}, "what the memory updates lies there whole"),
         ({"place": ["weights", "optimizer", "activations"]}, "what the memory updates lies there whole"),
         ({"pipeline": 2, "schedule": "zero_bubble"}, "keeps backward passes whole"),
