@@ -26,6 +26,7 @@ from simcore.design.job import Job
 from simcore.design.layer_range import LayerRange
 from simcore.design.memory import ClusterMemory, ExpandedMemory
 from simcore.design.parallelism import Parallelism
+from simcore.design.pool import PoolLevel
 from simcore.design.reliability import Checkpoint, FailureTimes, Reliability, Restart
 from simcore.design.software import Software
 from simcore.design.system import System
@@ -170,6 +171,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("cluster", "dimensions"): Dimension,
     ("cluster", "memory"): ClusterMemory,
     ("cluster", "memory", "expanded"): ExpandedMemory,
+    ("cluster", "memory", "expanded", "fabric"): PoolLevel,
     ("system",): System,
     ("software",): Software,
     ("reliability",): Reliability,

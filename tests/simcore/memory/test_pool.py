@@ -192,7 +192,7 @@ def pooled_trainings(draw: st.DrawFn) -> Design:
     rates = [draw(st.sampled_from(["1 GB/s", "20 GB/s", "1 TB/s"])) for _ in range(3)]
     fabric = [level(4, rates[0], latency="1 us"), level(4, rates[1], outer)]
     its = streamed(fabric, draw(st.booleans()), rates[2], **degrees)
-    return its.with_("workload.global_batch", 16)
+    return its.with_({"workload.global_batch": 16, "workload.model": {**MODEL, "layers": 4}})
 
 
 @given(pooled_trainings())
