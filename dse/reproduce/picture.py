@@ -66,6 +66,7 @@ def _set_values(axes: Axes, plot: Plot, part: Part) -> None:
     axes.grid(visible=True, axis="y", color="#E4E7EB", linewidth=0.7)
     if plot.log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
     else:
         axes.set_ylim(bottom=0)
 
