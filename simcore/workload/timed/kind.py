@@ -47,6 +47,11 @@ class TimedTraining(WorkloadKind):
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
         yield from unused_problems(design, _UNUSED)
+        if (own := TimedWorkload.of(design.workload).recorded_on) != design.cluster.npu.name:
+            expected = f"{own}, which the table's times are of"
+            yield Problem(
+                ("cluster", "npu"), expected, design.cluster.npu.name or "another one", rule="NPU of the table"
+            )
         workload, found = TimedWorkload.of(design.workload), _members(design)
         for group, degree in (("tensor", workload.tensor), ("data", workload.data)):
             if found[group] != degree:

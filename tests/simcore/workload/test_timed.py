@@ -32,7 +32,7 @@ TENSOR, DATA = 2 * 4e6 * 3 / 4 / 100e9, 2 * 8e6 * 7 / 8 / 10e9
 def document(rows: Any = (ROW,), degree: int = 4, **parallelism: Any) -> dict[str, Any]:
     table = rows if isinstance(rows, str) else list(rows)
     return {
-        "workload": {"timed_layers": table, "tensor": degree, "data": 32 // degree},
+        "workload": {"timed_layers": table, "tensor": degree, "data": 32 // degree, "recorded_on": "a100-80gb"},
         "parallelism": {"tensor": degree, "data_overlap": False, **parallelism},
         "cluster": {
             "npu": "a100-80gb",
@@ -59,10 +59,13 @@ def test_with_overlap_the_gradients_of_all_layers_but_the_first_hide_beside_the_
     assert simulate(design_from(whole)).iteration_time_s == pytest.approx(18e-3 + 3 * TENSOR + DATA, rel=1e-9)
 
 
-def test_times_are_those_of_the_table_whatever_the_npu() -> None:
+def test_a_table_holds_for_no_other_npu_than_its_own() -> None:
     other = document()
     other["cluster"] = {**other["cluster"], "npu": "h100-80gb"}
-    assert simulate(design_from(other)).iteration_time_s == seconds()
+    with pytest.raises(
+        InputError, match=r"cluster\.npu: expected a100-80gb, which the table's times are of, got h100-80gb"
+    ):
+        design_from(other)
 
 
 def test_a_group_of_one_npu_sends_nothing() -> None:
