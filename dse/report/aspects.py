@@ -99,6 +99,8 @@ def _workload(design: Document) -> str | None:
         return clean_text(f"{work['collective']} of {work.get('size')}")
     if isinstance(work.get("widths"), (list, tuple)):
         return f"a pruned network of {len(work['widths']) - 1} layers"
+    if isinstance(work.get("timed_layers"), (list, tuple)):
+        return f"{len(work['timed_layers'])} layers with given times"
     if isinstance(named := work.get("trace"), Mapping):
         return clean_text(f"trace {PurePath(str(named.get('path'))).name}")
     named = next((work[key] for key in ("model", "layers") if key in work), None)
@@ -249,7 +251,8 @@ def is_default_extra(name: str, text: str) -> bool:
 
 
 _WORKLOAD = tuple(
-    f"workload.{key}" for key in ("model", "model.name", "layers", "trace", "collective", "size", "widths")
+    f"workload.{key}"
+    for key in ("model", "model.name", "layers", "timed_layers", "trace", "collective", "size", "widths")
 )
 _NPU = ("cluster.npu", "cluster.npu.name", "cluster.npus")
 _SERVERS = (

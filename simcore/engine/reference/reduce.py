@@ -143,6 +143,5 @@ def _divide_dimension(design: Design, dimension: int, factor: int) -> Design:
         cluster["stragglers"] = [slow for slow in cluster["stragglers"] if slow["npu"] < npus]
     if "parallelism" in document:
         document["parallelism"]["data"] //= factor
-        if "global_batch" in document["workload"]:
-            document["workload"]["global_batch"] //= factor
+        document["workload"]["global_batch"] //= factor
     return Design.model_validate(document)

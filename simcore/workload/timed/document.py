@@ -1,8 +1,8 @@
 """Layers with times that were measured, or taken from a paper, and what they send: ASTRA-sim's text workloads natively.
 
-A row has three passes: forward, the gradient of its input, the gradient of its weights. Each takes a time, whatever the
-NPU, and may end in a collective. All are of one NPU: sizes are those of its own buffers, for its degrees, so another
-degree needs another table.
+A row has three passes: forward, the gradient of its input, the gradient of its weights. Each takes a time
+and may end in a collective. All are of one NPU: sizes are those of its own buffers, times those of its share
+of the batch. So a table holds for the NPU and the degrees that the section names, and for no others.
 """
 
 from __future__ import annotations
@@ -111,6 +111,12 @@ class TimedWorkload(Workload):
         PlainSerializer(_written),
     ]
     """The rows in the order of the forward pass, or a `.csv` or `.yaml` file of them."""
+    tensor: Count
+    """The tensor-parallel degree that times and sizes are of; a design must have it."""
+    data: Count
+    """The data-parallel degree, likewise."""
+    recorded_on: str
+    """The NPU that the times are of; the design must have it."""
 
     @property
     def global_batch(self) -> int:

@@ -18,7 +18,7 @@ from simcore.program import (
     Waits,
     blocking_collective,
 )
-from simcore.workload.base import NPUS, WorkloadKind
+from simcore.workload.base import WorkloadKind
 from simcore.workload.rules import unused_problems
 from simcore.workload.timed.document import Pass, TimedLayer, TimedWorkload
 
@@ -47,6 +47,16 @@ class TimedTraining(WorkloadKind):
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
         yield from unused_problems(design, _UNUSED)
+        if (own := TimedWorkload.of(design.workload).recorded_on) != design.cluster.npu.name:
+            expected = f"{own}, which the table's times are of"
+            yield Problem(
+                ("cluster", "npu"), expected, design.cluster.npu.name or "another one", rule="NPU of the table"
+            )
+        workload, found = TimedWorkload.of(design.workload), _members(design)
+        for group, degree in (("tensor", workload.tensor), ("data", workload.data)):
+            if found[group] != degree:
+                expected = f"{degree}, which the table's times and sizes are of"
+                yield Problem(("parallelism", group), expected, str(found[group]), rule="degrees of the table")
 
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""
@@ -73,7 +83,7 @@ class TimedTraining(WorkloadKind):
 
     def reductions(self, design: Design) -> tuple[tuple[str, int], ...]:
         """See `WorkloadKind.reductions`."""
-        return (("chunks", 8), (NPUS, 2), ("chunks", 1), (NPUS, 1))
+        return (("chunks", 8), ("chunks", 1))
 
 
 def _members(design: Design) -> dict[str, int]:

@@ -51,8 +51,14 @@ EXAMPLES: dict[str, list[Document]] = {
         {"workload": {"trace": _TRACE, "ranks": [4, 2]}},
     ],
     "timed": [
-        {"workload": {"timed_layers": _TIMED}, "parallelism": {"tensor": 2}},
-        {"workload": {"timed_layers": _TIMED}, "parallelism": {"tensor": 4, "data_overlap": False}},
+        {
+            "workload": {"timed_layers": _TIMED, "tensor": 2, "data": 4, "recorded_on": "a100-80gb"},
+            "parallelism": {"tensor": 2},
+        },
+        {
+            "workload": {"timed_layers": _TIMED, "tensor": 4, "data": 2, "recorded_on": "a100-80gb"},
+            "parallelism": {"tensor": 4, "data_overlap": False},
+        },
     ],
     "inference": [
         {

@@ -29,10 +29,11 @@ TENSOR, DATA = 2 * 4e6 * 3 / 4 / 100e9, 2 * 8e6 * 7 / 8 / 10e9
 """Seconds of the two all-reduces."""
 
 
-def document(rows: Any = (ROW,), **parallelism: Any) -> dict[str, Any]:
+def document(rows: Any = (ROW,), degree: int = 4, **parallelism: Any) -> dict[str, Any]:
+    table = rows if isinstance(rows, str) else list(rows)
     return {
-        "workload": {"timed_layers": rows if isinstance(rows, str) else list(rows)},
-        "parallelism": {"tensor": 4, "data_overlap": False, **parallelism},
+        "workload": {"timed_layers": table, "tensor": degree, "data": 32 // degree, "recorded_on": "a100-80gb"},
+        "parallelism": {"tensor": degree, "data_overlap": False, **parallelism},
         "cluster": {
             "npu": "a100-80gb",
             "dimensions": DIMENSIONS,
@@ -58,14 +59,17 @@ def test_with_overlap_the_gradients_of_all_layers_but_the_first_hide_beside_the_
     assert simulate(design_from(whole)).iteration_time_s == pytest.approx(18e-3 + 3 * TENSOR + DATA, rel=1e-9)
 
 
-def test_times_are_those_of_the_table_whatever_the_npu() -> None:
+def test_a_table_holds_for_no_other_npu_than_its_own() -> None:
     other = document()
     other["cluster"] = {**other["cluster"], "npu": "h100-80gb"}
-    assert simulate(design_from(other)).iteration_time_s == seconds()
+    with pytest.raises(
+        InputError, match=r"cluster\.npu: expected a100-80gb, which the table's times are of, got h100-80gb"
+    ):
+        design_from(other)
 
 
 def test_a_group_of_one_npu_sends_nothing() -> None:
-    alone = document(tensor=1)
+    alone = document(degree=1)
     assert simulate(design_from(alone)).exposed_communication_s.tensor == 0.0
 
 
@@ -85,6 +89,15 @@ def test_a_collective_without_a_size_is_refused() -> None:
     lacking = {key: value for key, value in ROW.items() if key != "forward_size"}
     with pytest.raises(InputError, match="a collective with its size, or neither in row 'layer', got 'forward_coll"):
         design_from(document(rows=[lacking]))
+
+
+def test_a_table_holds_for_no_other_degrees_than_its_own() -> None:
+    with pytest.raises(InputError, match="tensor: expected 4, which the table's times and sizes are of, got 8"):
+        design_from(document(tensor=8))
+    fewer = document()
+    fewer["cluster"] = {**fewer["cluster"], "dimensions": [DIMENSIONS[0]]}
+    with pytest.raises(InputError, match="data: expected 8, which the table's times and sizes are of, got 1"):
+        design_from(fewer)
 
 
 def test_keys_of_parallelism_that_a_table_cannot_follow_are_refused() -> None:

@@ -26,7 +26,7 @@ def sent(kind: str, size: float) -> list[float]:
     row = {"weight_gradient": "1 ms", "weight_gradient_collective": kind, "weight_gradient_size": f"{size} B"}
     design = design_from(
         {
-            "workload": {"timed_layers": [row]},
+            "workload": {"timed_layers": [row], "tensor": 1, "data": 32, "recorded_on": "a100-80gb"},
             "cluster": {"npu": "a100-80gb", "dimensions": DIMENSIONS},
             "cost": "network-only",
         }
