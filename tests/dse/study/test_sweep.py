@@ -37,9 +37,8 @@ def test_a_study_that_has_not_begun_is_not_resumed(sweep: ModuleType, tmp_path: 
 
 def test_ray_is_asked_for_only_with_an_address(sweep: ModuleType, tmp_path: Path) -> None:
     assert "ray" not in sweep.command("llama3-8b", _given(tmp_path))
-    assert ["--executor", "ray", "--address", "head:6379"] == sweep.command("llama3-8b", _given(tmp_path, "head:6379"))[
-        -4:
-    ]
+    words = sweep.command("llama3-8b", _given(tmp_path, "head:6379"))
+    assert words[-4:] == ["--executor", "ray", "--address", "head:6379"]
 
 
 def test_workers_are_shared_out_among_the_drivers_at_work(sweep: ModuleType, tmp_path: Path) -> None:
