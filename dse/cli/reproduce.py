@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dse.door.progress import Phases
     from dse.reproduce.play import Obtained
     from dse.reproduce.study import Study
@@ -102,28 +104,41 @@ def _draw(study: Study, options: argparse.Namespace, phases: Phases) -> dict[str
 
 def _print(study: Study, obtained: list[Obtained]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from dse.reproduce.table import difference, number, published, summary
+    from dse.reproduce.table import summary
 
     console = Console(highlight=False, markup=False)
     console.print(f"{study.document.title} ({study.document.source}): {summary(obtained)}", style="bold")
     for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
         console.print(f"\n{name}", style="underline")
-        table = Table(box=None, pad_edge=False)
-        for head in ("", "published", "obtained", "difference", "verdict"):
-            table.add_column(head, justify="left" if head in ("", "verdict") else "right")
-        for each in rows:
-            where = ", ".join([each.row.text, *each.value.chosen.values()])
-            unit = each.row.part.unit
-            obtained_text = number(each.value.number) + (f" {unit}" if unit else "")
-            table.add_row(where, published(each), obtained_text, difference(each), each.verdict)
-        console.print(table)
+        console.print(_table(list(rows)))
     console.print()
     for why, differing in groupby(obtained, key=lambda each: each.row.why):
         if why:
             console.print(f"{'; '.join(each.row.text for each in differing)}: {why}")
     console.print()
+
+
+def _table(rows: list[Obtained]) -> Table:
+    """The rows of a part; where nothing was published, what we get alone. Further columns are for wider pages."""
+    from rich.table import Table
+
+    from dse.reproduce.table import difference, number, published
+
+    part = rows[0].row.part
+    told = part.published is not None
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for head in ("published", "obtained", "difference") if told else ("obtained",):
+        table.add_column(head, justify="right")
+    if told:
+        table.add_column("verdict")
+    for each in rows:
+        where = ", ".join([each.row.text, *each.value.chosen.values()])
+        value = number(each.value.number) + (f" {part.unit}" if part.unit else "")
+        judged = (published(each), value, difference(each), each.verdict) if told else (value,)
+        table.add_row(where, *judged)
+    return table
 
 
 def _page(pages: list[str]) -> str:
