@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from dse.report.plots import style
 from dse.reproduce.part import Part, Plot
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
+_LETTERS = 105
+"""Of names below the axis, on one line."""
 _HOLLOW: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.3, "s": 46, "zorder": 5}
 
 
@@ -34,18 +38,21 @@ def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
     wanted = plot.value is None
     told = [[known.get(tuple(sorted(place.items()))) if wanted else None for place in line] for line in places]
     published = np.array([[np.nan if value is None else value for value in line] for line in told])
+    labels = [fill(x, max(8, _LETTERS // len(xs))) for x in xs]
+    lines = max(label.count("\n") for label in labels)
     with mpl.rc_context(style.STYLE):
-        wide, high = (9.0, 1.9 + 0.55 * len(names)) if plot.kind == "heat" else (9.0, 5.2)
-        figure = Figure(figsize=(wide, high))
-        axes = figure.add_axes((0.13, 1.15 / high, 0.83, 1 - 2.15 / high))
+        high = (1.9 + 0.55 * len(names) if plot.kind == "heat" else 5.2) + 0.18 * lines
+        figure = Figure(figsize=(9.0, high))
+        below = (1.05 + 0.18 * lines) / high
+        axes = figure.add_axes((0.13 if plot.kind == "heat" else 0.07, below, 0.86, 1 - 1.0 / high - below))
         {"lines": _lines, "bars": _bars, "heat": _heat}[plot.kind](axes, values, published, names)
-        axes.set_xticks(range(len(xs)), xs, rotation=20 if max(map(len, xs)) * len(xs) > 90 else 0)
+        axes.set_xticks(range(len(xs)), labels)
         axes.set_xlabel(plot.x, labelpad=6)
         if plot.kind == "heat":
             axes.set_yticks(range(len(names)), names)
             axes.set_ylabel(plot.y or "")
         else:
-            _set_values(axes, plot, part)
+            _set_values(axes, plot)
             if plot.series:
                 colours = {name: _colour(index) for index, name in enumerate(names)}
                 style.draw_key(figure, colours, 0.66)
@@ -56,17 +63,16 @@ def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
 
 
 def _said(study: Study, plot: Plot, part: Part) -> str:
+    """What the values are, where the picture is on the other axes, and of which study it is."""
     what = plot.label or part.unit
-    where = ", ".join(plot.at.values())
-    return ". ".join(filter(None, [study.document.title, what if plot.kind == "heat" else "", where]))
+    return ". ".join(filter(None, [what[:1].upper() + what[1:], ", ".join(plot.at.values()), study.document.title]))
 
 
-def _set_values(axes: Axes, plot: Plot, part: Part) -> None:
-    axes.set_ylabel(plot.label or part.unit)
+def _set_values(axes: Axes, plot: Plot) -> None:
     axes.grid(visible=True, axis="y", color="#E4E7EB", linewidth=0.7)
     if plot.log:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_ylim(bottom=0)
 
