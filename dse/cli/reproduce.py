@@ -60,8 +60,14 @@ def run(options: argparse.Namespace) -> int:
         (study, [row for row in study.rows if row.quick or not options.quick])
         for study in find_studies(options.root, options.studies)
     ]
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
     every: list[Obtained] = []
     pages = []
+    total = sum(len(rows) for _, rows in studies)
+    options.interrupt.farewell = lambda: (
+        f"interrupted: what was measured is kept; the same command goes on ({total} rows)"
+    )
     with Phases(options.interrupt) as phases:
         for study, rows in studies:
             phases.phase(f"reproducing {study.name}")
@@ -79,6 +85,14 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(as_json(every), ensure_ascii=False, allow_nan=False))
     else:
         print(f"{len(every)} rows: {summary(every)}")
+        for each in every:
+            if not each.expected:
+                what = (
+                    "say why, in the column 'why'"
+                    if each.verdict == "differs"
+                    else "the reason in 'why' no longer holds"
+                )
+                print(f"{each.study}, {each.row.part.name}, {each.row.text}: {each.verdict}; {what}", file=sys.stderr)
     return 0 if all(each.expected for each in every) else 1
 
 
@@ -108,14 +122,17 @@ def _print(study: Study, obtained: list[Obtained]) -> None:
     from dse.reproduce.table import summary
 
     console = Console(highlight=False, markup=False)
-    console.print(f"{study.document.title} ({study.document.source}): {summary(obtained)}", style="bold")
+    console.print(f"{study.document.title}: {summary(obtained)}", style="bold")
+    console.print(f"{study.document.source}. {study.document.about}".rstrip(), style="dim")
     for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
+        listed = list(rows)
         console.print(f"\n{name}", style="underline")
-        console.print(_table(list(rows)))
-    console.print()
-    for why, differing in groupby(obtained, key=lambda each: each.row.why):
-        if why:
-            console.print(f"{'; '.join(each.row.text for each in differing)}: {why}")
+        if listed[0].row.part.about:
+            console.print(listed[0].row.part.about, style="dim")
+        console.print(_table(listed))
+        for why, differing in groupby(listed, key=lambda each: each.row.why):
+            if why:
+                console.print(f"{'; '.join(each.row.text for each in differing)}: {why}", style="dim")
     console.print()
 
 
@@ -123,19 +140,19 @@ def _table(rows: list[Obtained]) -> Table:
     """The rows of a part; where nothing was published, what we get alone. Further columns are for wider pages."""
     from rich.table import Table
 
-    from dse.reproduce.table import difference, number, published
+    from dse.reproduce.table import difference, obtained_text, published
 
     part = rows[0].row.part
     told = part.published is not None
     table = Table(box=None, pad_edge=False)
     table.add_column("")
-    for head in ("published", "obtained", "difference") if told else ("obtained",):
+    for head in (part.called, "obtained", "difference") if told else ("obtained",):
         table.add_column(head, justify="right")
     if told:
         table.add_column("verdict")
     for each in rows:
         where = ", ".join([each.row.text, *each.value.chosen.values()])
-        value = number(each.value.number) + (f" {part.unit}" if part.unit else "")
+        value = obtained_text(each) + (f" {part.unit}" if part.unit else "")
         judged = (published(each), value, difference(each), each.verdict) if told else (value,)
         table.add_row(where, *judged)
     return table

@@ -86,6 +86,8 @@ class Part(Frozen):
     """When a value is the published one."""
     published: str | None = None
     """The file with the rows; every combination of the axes where nothing was published."""
+    called: str = "published"
+    """What its values are, where nobody printed them: a claim, an optimum of published inputs."""
     show: dict[str, str] = Field(default_factory=dict)
     """Further columns of the table: head -> expression."""
     unit: str = ""

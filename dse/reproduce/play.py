@@ -9,12 +9,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from dse.reproduce.files import FILE
 from dse.reproduce.lookup import lookup_of
+from dse.reproduce.measures.base import Numbers
 from dse.reproduce.part import Part, Place
 from dse.reproduce.remember import Remembered
 from dse.reproduce.study import Row, Study
 from dse.space.expression import Expression
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, Problem, Refusal
 
 Verdict = Literal["exact", "reproduced", "differs", "known to differ", "no longer differs", "ours"]
 _EXACT = 1e-9
@@ -116,7 +118,7 @@ class Player:
         best: tuple[float, Place, Mapping[str, Any]] | None = None
         for names in product(*(part.axes[axis] for axis in open_axes)):
             whole = place | dict(zip(open_axes, names, strict=True))
-            known = {**self._memory.measure(part, whole), **part.at(whole)[1]}
+            known = {**self._measure(part, whole), **part.at(whole)[1]}
             if part.choose is None or not open_axes:
                 return whole, known
             if not _evaluate(part, part.choose.where, known):
@@ -126,9 +128,20 @@ class Player:
                 best = least, whole, known
         return None if best is None else best[1:]
 
+    def _measure(self, part: Part, place: Place) -> Numbers:
+        """The numbers at a place on all axes; raises `InputError` that names the part and the place."""
+        where = f"{self._study.folder / FILE}, '{part.name}'{': ' if place else ''}{', '.join(place.values())}"
+        try:
+            return self._memory.measure(part, place)
+        except InputError as error:
+            raise InputError(error.problems, where) from None
+        except Refusal as refusal:
+            raise InputError([Problem(("run",), refusal.expected, refusal.found, refusal.fix)], where) from None
+
 
 def _evaluate(part: Part, text: str, known: Mapping[str, Any]) -> Any:
     try:
         return Expression(text).value(lookup_of(known))
-    except ValueError as error:
-        raise InputError([Problem((part.name, text), "names of what was measured", str(error))], "study") from None
+    except Refusal as refusal:
+        fix = "give 'against': it says what base is" if "base" in text and not part.against else refusal.fix
+        raise InputError([Problem((part.name, text), "names of what was measured", refusal.found, fix)], FILE) from None

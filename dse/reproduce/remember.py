@@ -12,6 +12,7 @@ from dse.reproduce.measures import measure_of
 from dse.reproduce.measures.base import Numbers
 from dse.reproduce.part import Part, Place
 from dse.study.files import write_whole
+from simcore.document.problem import InputError, Problem
 
 
 class Remembered:
@@ -20,7 +21,7 @@ class Remembered:
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
         self._folder = folder
-        self._known: dict[str, Numbers] = json.loads(path.read_text()) if path.is_file() else {}
+        self._known: dict[str, Numbers] = _read(path) if path.is_file() else {}
 
     def measure(self, part: Part, place: Place) -> Numbers:
         """The numbers of a part at a place on all its axes, measured if nobody has."""
@@ -33,6 +34,18 @@ class Remembered:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self._path, json.dumps(self._known).encode())
         return self._known[key]
+
+
+def _read(path: Path) -> dict[str, Numbers]:
+    try:
+        known = json.loads(path.read_bytes())
+    except ValueError:
+        known = None
+    if not isinstance(known, dict):
+        raise InputError(
+            [Problem(("--kept",), "a file as 'dse reproduce' writes it", f"{path}", "delete it")], "command line"
+        )
+    return known
 
 
 @cache

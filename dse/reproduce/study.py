@@ -94,8 +94,9 @@ def read_study(folder: Path) -> Study:
     try:
         return Study(folder, TypeAdapter(StudyDocument).validate_python(document.data))
     except ValidationError as error:
+        entries = [entry for entry in error.errors() if entry["type"] != "too_short"] or error.errors()
         problems = [
-            Problem(entry["loc"], *describe_error(entry), line=document.line(entry["loc"])) for entry in error.errors()
+            Problem(entry["loc"], *describe_error(entry), line=document.line(entry["loc"])) for entry in entries
         ]
         raise InputError(problems, str(path)) from None
 
@@ -124,7 +125,14 @@ def _rows(folder: Path, part: Part, problems: list[Problem]) -> Iterator[Row]:
         return
     path = inside(folder, part.published)
     with path.open(newline="", encoding="utf-8") as file:
-        for number, line in enumerate(csv.DictReader(file), 2):
+        reader = csv.DictReader(file)
+        wanted, found = [*part.columns, PUBLISHED], reader.fieldnames or []
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            expected = f"the columns {', '.join(wanted)}, and {WHY}"
+            problems.append(Problem((part.published,), expected, ", ".join(found) or "nothing", line=1))
+            return
+        for number, line in enumerate(reader, 2):
             place = {axis: line.get(axis) or "" for axis in part.columns}
             wrong = [axis for axis, name in place.items() if name not in part.axes[axis]]
             problems += [

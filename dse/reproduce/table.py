@@ -75,21 +75,21 @@ def _part(rows: list[Obtained]) -> list[str]:
     unit = f" [{part.unit}]" if part.unit else ""
     chosen = () if part.choose is None else part.choose.over
     told = part.published is not None
-    judged = [f"published{unit}", f"obtained{unit}", "difference", "verdict"] if told else [f"obtained{unit}"]
+    judged = [f"{part.called}{unit}", f"obtained{unit}", "difference", "verdict"] if told else [f"obtained{unit}"]
     out = [part.about, ""] if part.about else []
     heads = [*part.columns, *(f"{axis} (chosen)" for axis in chosen), *part.show, *judged]
     out += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for each in rows:
         cells = [*each.row.place.values(), *(each.value.chosen.get(axis, MISSING) for axis in chosen)]
         cells += [number(each.value.shown.get(head)) for head in part.show]
-        cells += [published(each)] * told + [_obtained(each)] + [difference(each)] * told
+        cells += [published(each)] * told + [obtained_text(each)] + [difference(each)] * told
         if told:
             cells.append(each.verdict + (f": {each.row.why}" if each.row.why else ""))
         out.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return out
 
 
-def _obtained(each: Obtained) -> str:
+def obtained_text(each: Obtained) -> str:
     """An obtained value: in full where it is a whole number, else in six digits."""
     value = each.value.number
     if value is None:

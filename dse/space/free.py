@@ -1,7 +1,9 @@
 """Holes that would be filled for nothing: keys whose other values have a price, or a recording, of their own.
 
 The NICs and the memory of a parameter server are in its price, which the document gives for the whole server; the times
-of a trace are those of the NPU on which it was recorded. Varied alone, the best value would always win.
+of a trace, or of a table of layers, are those of the NPU and the degrees for which they were recorded. What updates
+weights in an expanded memory, and a pool's fabric that copies and adds up, have no price, and a pool without a fabric
+has no limit. Varied alone, the best value would always win.
 """
 
 from __future__ import annotations
@@ -36,3 +38,24 @@ def _of_section(section: Mapping[str, Any], path: Path) -> Iterator[Problem]:
     if "trace" in section and isinstance(section.get("recorded_on"), Mapping):
         fix = "name it; another NPU's times need another trace, or one with FLOPs and bytes"
         yield Problem((*path, "recorded_on"), "the NPU on which the trace was recorded", "a hole", fix)
+    if "timed_layers" in section:
+        for key in ("recorded_on", "tensor", "data"):
+            if isinstance(section.get(key), Mapping):
+                fix = "list whole workloads: workload: {choice: [{timed_layers: a.csv, tensor: 4, ...}, ...]}"
+                yield Problem((*path, key), "that for which the layers were timed", "a hole", fix)
+    if path[-1:] == ("expanded",) or path[-2:-1] == ("expanded",):
+        yield from _of_expanded(section, path)
+
+
+def _of_expanded(section: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    """Of an expanded memory what has no price, and what would be a limit or none."""
+    for key in ("updates", "in_network"):
+        if isinstance(section.get(key), Mapping):
+            yield Problem((*path, key), "true or false: it has no price", "a hole", "search both spaces, and compare")
+    fabric = section.get("fabric")
+    listed = fabric.get("choice") if isinstance(fabric, Mapping) else None
+    if isinstance(listed, list | tuple) and any(not levels for levels in listed):
+        fix = "leave [] out, or search both spaces, and compare"
+        yield Problem(
+            (*path, "fabric"), "networks: without one nothing limits, and nothing is paid", "a hole with []", fix
+        )

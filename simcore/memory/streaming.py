@@ -25,6 +25,10 @@ def streaming_problems(design: Design) -> Iterator[Problem]:
     """What of the design cannot be combined with weights that stream in."""
     memory, p = design.streamed, design.parallelism
     assert memory is not None
+    if not memory.updates and design.data and design.microbatches > 1:
+        expected = "true where gradients of several microbatches are to be summed: a memory without compute cannot add"
+        fix = f"set it, or use a microbatch of {p.microbatch * design.microbatches}"
+        yield Problem((*_AT[:-1], "updates"), expected, "false", fix, rule=RULE)
     if set(memory.place) != {"weights", "optimizer"}:
         expected = "[weights, optimizer] where weights stream in: what the memory updates lies there whole"
         yield Problem(_AT, expected, ", ".join(memory.place), rule=RULE)

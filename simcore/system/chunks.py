@@ -226,7 +226,8 @@ class Chunker:
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
         if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
             return Chunks([[self._flat_ring_phase(kind, group, chunk)]], [0] * chunks)
-        policy = INTER_DIMENSION[self.design.system.inter_dimension]
+        one_ring = kind != "all_reduce" and len(group) > 1 and self.goes_round(group[0])  # has no order to choose
+        policy = INTER_DIMENSION["baseline" if one_ring else self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
         rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
@@ -241,12 +242,10 @@ class Chunker:
         return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
 
     def goes_round(self, where: GroupSlice) -> bool:
-        """See `PhaseMaker.goes_round`; a policy that orders dimensions replaces the library; trees need no ring."""
+        """See `PhaseMaker.goes_round`; trees need no ring."""
         library = self.design.library_of(self.design.cluster.dimensions[where.dimension])
         reduced = any(dimension.in_network for dimension in self.design.cluster.dimensions[where.dimension + 1 :])
-        return (
-            library is not None and library.rings and not reduced and self.design.system.inter_dimension == "baseline"
-        )
+        return library is not None and library.rings and not reduced
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""

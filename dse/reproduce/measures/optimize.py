@@ -34,6 +34,8 @@ class OptimizeSpace(Measure):
 
         space = _space(folder, run, changes)
         found = optimize(space, **{key: run[key] for key in _OPTIONS if key in run})
+        if found.ended == "interrupted":
+            raise KeyboardInterrupt  # what was found by then is not what the study asks for
         try:
             return _numbers(space, found)
         except InputError:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dse.cli import main
+from dse.door.optimize import optimize
 from dse.reproduce import remember
 from dse.reproduce.measures.design import SimulateDesign
 from dse.reproduce.play import obtain
@@ -246,4 +248,38 @@ def test_a_search_gives_its_best_and_a_value_in_place_of_a_hole_closes_it(folder
     assert "chunks" not in one.value.shown["chosen"]
     (folder / "study.yaml").write_text(SEARCH.replace("system.chunks: 1", "'cluster.dimensions[1].size': 1"))
     with pytest.raises(InputError, match="a path of the document"):
+        verdicts(folder, tmp_path)
+
+
+def test_an_interrupted_search_is_not_kept(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "study.yaml").write_text(SEARCH)
+    (folder / "space.yaml").write_text(SPACE)
+    whole = optimize
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        found = whole(*args, **options)
+        found.ended = "interrupted"
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dse.door.optimize.optimize", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            verdicts(folder, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+    assert verdicts(folder, tmp_path / "kept") == ["ours", "ours"]
+
+
+def test_a_damaged_file_of_what_was_measured_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "rings.json").write_text("{")
+    with pytest.raises(InputError, match=r"rings\.json; delete it"):
+        verdicts(folder, tmp_path)
+
+
+def test_a_missing_column_and_an_unknown_engine_are_told_with_their_place(folder: Path, tmp_path: Path) -> None:
+    (folder / "rings.csv").write_text("size,value\nsmall,15\n")
+    with pytest.raises(InputError, match="expected the columns size, published, and why"):
+        verdicts(folder, tmp_path)
+    (folder / "rings.csv").write_text(ROWS)
+    (folder / "study.yaml").write_text(STUDY.replace("engine: fast", "engine: fasst"))
+    with pytest.raises(InputError, match=r"study\.yaml, 'one ring': small"):
         verdicts(folder, tmp_path)

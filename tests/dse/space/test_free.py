@@ -33,3 +33,29 @@ def test_the_npu_on_which_a_trace_was_recorded_is_no_hole() -> None:
     workload = {"trace": "t", "recorded_on": {"choice": ["a100-80gb", "h100-80gb"]}}
     with pytest.raises(InputError, match="the NPU on which the trace was recorded"):
         load_space(tiny(workload=workload))
+
+
+@pytest.mark.parametrize(
+    ("key", "values"), [("recorded_on", ["a100-80gb", "h100-80gb"]), ("tensor", [1, 4]), ("data", [1, 4])]
+)
+def test_what_layers_were_timed_for_is_no_hole(key: str, values: list[Any]) -> None:
+    rows = [{"name": "layer", "forward": "1 ms"}]
+    workload = {"timed_layers": rows, "tensor": 4, "data": 2, "recorded_on": "a100-80gb", key: {"choice": values}}
+    with pytest.raises(InputError, match="that for which the layers were timed"):
+        load_space(tiny(workload=workload))
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "told"),
+    [
+        ("updates", [True, False], "it has no price"),
+        ("in_network", [True, False], "it has no price"),
+        ("fabric", [[], [{"topology": "switch", "size": 8, "bandwidth": "100 GB/s"}]], "without one nothing limits"),
+    ],
+)
+def test_what_an_expanded_memory_has_for_nothing_is_no_hole(key: str, values: list[Any], told: str) -> None:
+    expanded = {"capacity": "1 TB", "bandwidth": "1 TB/s", "shared_by": 8, "place": ["weights", "optimizer"]}
+    document = tiny()
+    document["cluster"]["memory"] = {"expanded": {**expanded, key: {"choice": values}}}
+    with pytest.raises(InputError, match=told):
+        load_space(document)

@@ -159,7 +159,7 @@ STREAMED = {"zero": 3, "gather": "twice", "accumulate": "sharded"}
 
 def streamed(fabric: Any, in_network: bool = False, bandwidth: str = "10 TB/s", **parallelism: Any) -> Design:
     more = {"in_network": True} if in_network else {}
-    memory = pool(fabric, bandwidth, place=["weights", "optimizer"], **more)
+    memory = pool(fabric, bandwidth, place=["weights", "optimizer"], updates=True, **more)
     return design(memory, {**STREAMED, **parallelism})
 
 

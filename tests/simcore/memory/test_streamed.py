@@ -89,7 +89,7 @@ def test_the_memory_holds_all_model_states_and_npus_two_layers_at_a_time() -> No
 
 
 def test_npus_update_what_a_memory_without_compute_holds_over_its_link() -> None:
-    by_memory, by_npus = simulate(design("40 GB/s")), simulate(design("40 GB/s", updates=False))
+    by_memory, by_npus = simulate(design("40 GB/s", batch=4)), simulate(design("40 GB/s", batch=4, updates=False))
     parameters = held(by_npus).weights / 2
     crossing = parameters * (12 + 2) / (40e9 / 4)  # states, and gradients in or weights out, both ways at once
     assert by_npus.optimizer_s == pytest.approx(crossing, rel=1e-6)
@@ -113,6 +113,13 @@ def test_controllers_at_the_edge_use_no_phases_of_the_mesh_but_its_busiest_link(
     assert (narrow.iteration_time_s - narrow.compute_s) / (wide.iteration_time_s - wide.compute_s) == pytest.approx(
         1152 / 750, rel=0.02
     )
+
+
+def test_a_memory_without_compute_cannot_sum_the_gradients_of_microbatches() -> None:
+    with pytest.raises(
+        InputError, match="a memory without compute cannot add, got false; set it, or use a microbatch of 4"
+    ):
+        design("40 GB/s", updates=False)
 
 
 @pytest.mark.parametrize("limit", ["memory", "port"])
@@ -140,7 +147,7 @@ def streamed_trainings(draw: st.DrawFn) -> Design:
             "latency": draw(st.sampled_from(["0 s", "2 us"])),
             "shared_by": draw(st.sampled_from([1, drawn.cluster.npus])),
             "place": ["weights", "optimizer"],
-            "updates": draw(st.booleans()),
+            "updates": drawn.microbatches > 1 or draw(st.booleans()),
         }
     }
     return design_from(document)
