@@ -226,7 +226,7 @@ class Chunker:
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
         if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
             return Chunks([[self._flat_ring_phase(kind, group, chunk)]], [0] * chunks)
-        one_ring = kind != "all_reduce" and len(group) > 1 and self.goes_round(group[0])  # has no order to choose
+        one_ring = kind != "all_reduce" and len(group) > 1 and self.goes_round(group)  # has no order to choose
         policy = INTER_DIMENSION["baseline" if one_ring else self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
@@ -241,11 +241,14 @@ class Chunker:
         """See `PhaseMaker.has_tree`."""
         return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
 
-    def goes_round(self, where: GroupSlice) -> bool:
-        """See `PhaseMaker.goes_round`; trees need no ring."""
-        library = self.design.library_of(self.design.cluster.dimensions[where.dimension])
-        reduced = any(dimension.in_network for dimension in self.design.cluster.dimensions[where.dimension + 1 :])
-        return library is not None and library.rings and not reduced
+    def goes_round(self, group: Sequence[GroupSlice]) -> bool:
+        """See `PhaseMaker.goes_round`: where a dimension names the library and takes its algorithm; trees need none."""
+        innermost = group[0].dimension
+        library = self.design.cluster.dimensions[innermost].library
+        if library is None or not library.rings:
+            return False
+        named = library.algorithm in (None, self.design.algorithms[innermost])
+        return named and not any(dimension.in_network for dimension in self.design.cluster.dimensions[innermost + 1 :])
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""

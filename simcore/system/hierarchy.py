@@ -39,8 +39,8 @@ class PhaseMaker(Protocol[P_co]):
         """Whether the switches of a dimension add up and copy for a group."""
         ...
 
-    def goes_round(self, where: GroupSlice) -> bool:
-        """Whether the library of a dimension takes rings over all NPUs of a group; this is its innermost part."""
+    def goes_round(self, group: Sequence[GroupSlice]) -> bool:
+        """Whether the library of the innermost dimension of a group takes rings over all its NPUs."""
         ...
 
 
@@ -78,7 +78,7 @@ def phases_in_order(
     scatter: list[P_co] = []
     gather: list[P_co] = []
     of_two = kind == "all_reduce"
-    round_all = not of_two and bool(order) and maker.goes_round(order[0])
+    round_all = not of_two and bool(order) and maker.goes_round(order)
     for where in order[: len(order) - len(turn)]:
         members = where.part.members
         carried = size * _more_of_a_ring(order, members) if round_all and where is not order[0] else size
