@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
-_LETTERS = 105
+_LETTERS = 84
 """Of names below the axis, on one line."""
 _HOLLOW: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.3, "s": 46, "zorder": 5}
 
@@ -38,7 +38,7 @@ def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
     wanted = plot.value is None
     told = [[known.get(tuple(sorted(place.items()))) if wanted else None for place in line] for line in places]
     published = np.array([[np.nan if value is None else value for value in line] for line in told])
-    labels = [fill(x, max(8, _LETTERS // len(xs))) for x in xs]
+    labels = [fill(x.replace("_", "_ "), max(8, _LETTERS // len(xs))).replace("_ ", "_") for x in xs]
     lines = max(label.count("\n") for label in labels)
     with mpl.rc_context(style.STYLE):
         high = (1.9 + 0.55 * len(names) if plot.kind == "heat" else 5.2) + 0.18 * lines
