@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dse.door.progress import Phases
-    from dse.reproduce.play import Obtained
+    from dse.reproduce.play import Obtained, Player
     from dse.reproduce.study import Study
 
 PICTURES = "pictures/reproduction"
@@ -51,7 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse reproduce`."""
     from dse.door.progress import Phases
-    from dse.reproduce.play import obtain
+    from dse.reproduce.play import Player
     from dse.reproduce.study import find_studies
     from dse.reproduce.table import as_json, markdown, summary
     from dse.study.files import write_whole
@@ -71,12 +71,13 @@ def run(options: argparse.Namespace) -> int:
     with Phases(options.interrupt) as phases:
         for study, rows in studies:
             phases.phase(f"reproducing {study.name}")
-            done = list(obtain(study, rows, options.kept, lambda row: phases.note(f"{row.part.name}: {row.text}")))
+            player = Player(study, options.kept)
+            done = list(player.obtain(rows, lambda row: phases.note(f"{row.part.name}: {row.text}")))
             every += done
             if not options.json:
                 _print(study, done)
             if options.out is not None:
-                pictures = {} if options.quick else _draw(study, options, phases)
+                pictures = {} if options.quick else _draw(study, player, options, phases)
                 pages.append(markdown(study, done, pictures))
     if options.out is not None:
         write_whole(options.out, _page(pages).encode())
@@ -96,14 +97,12 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(each.expected for each in every) else 1
 
 
-def _draw(study: Study, options: argparse.Namespace, phases: Phases) -> dict[str, list[str]]:
+def _draw(study: Study, player: Player, options: argparse.Namespace, phases: Phases) -> dict[str, list[str]]:
     """The study's pictures, written beside the page: part -> links."""
     from dse.report.plots.style import render
     from dse.reproduce.picture import draw_plot
-    from dse.reproduce.play import Player
     from dse.study.files import write_whole
 
-    player = Player(study, options.kept)
     links: dict[str, list[str]] = {}
     for part in study.document.parts:
         for plot in part.plots:

@@ -24,6 +24,16 @@ class Alternative(Frozen):
     """Numbers that expressions may name."""
 
 
+def settle(chosen: Iterable[Alternative]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The keys that alternatives set and the numbers that they give, together."""
+    sets: dict[str, Any] = {}
+    given: dict[str, float] = {}
+    for each in chosen:
+        sets |= each.set
+        given |= each.given
+    return sets, given
+
+
 class Choice(Frozen):
     """Axes that a row does not name: it is the best of their alternatives."""
 
@@ -106,9 +116,7 @@ class Part(Frozen):
 
     def at(self, place: Place) -> tuple[dict[str, Any], dict[str, float]]:
         """The keys that are set and the numbers that are given at a place on the axes."""
-        chosen = [self.axes[axis][name] for axis, name in place.items()]
-        changes = {path: value for each in chosen for path, value in each.set.items()}
-        return changes, {name: number for each in chosen for name, number in each.given.items()}
+        return settle(self.axes[axis][name] for axis, name in place.items())
 
     @model_validator(mode="after")
     def _names_what_there_is(self) -> Part:

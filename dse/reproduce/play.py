@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 from dse.reproduce.files import FILE
-from dse.reproduce.lookup import lookup_of
+from dse.reproduce.lookup import evaluate
 from dse.reproduce.measures.base import Numbers
 from dse.reproduce.part import Part, Place
 from dse.reproduce.remember import Remembered
 from dse.reproduce.study import Row, Study
-from dse.space.expression import Expression
 from simcore.document.problem import InputError, Problem, Refusal
 
 Verdict = Literal["exact", "reproduced", "differs", "known to differ", "no longer differs", "ours"]
@@ -82,20 +81,19 @@ class Obtained:
         return self.verdict in ("exact", "reproduced", "known to differ", "ours")
 
 
-def obtain(study: Study, rows: list[Row], kept: Path, note: Callable[[Row], None]) -> Iterator[Obtained]:
-    """What we get for rows of a study; measured values are kept in the folder `kept`."""
-    player = Player(study, kept)
-    for row in rows:
-        note(row)
-        yield Obtained(study.name, row, player.value(row.part, row.place))
-
-
 class Player:
-    """Runs what the parts of a study say."""
+    """Runs what the parts of a study say; measured values are kept in the folder `kept`."""
 
     def __init__(self, study: Study, kept: Path) -> None:
         self._study = study
         self._memory = Remembered(kept / f"{study.name}.json", study.folder)
+        self._measured: dict[tuple[int, tuple[str, ...]], Numbers] = {}
+
+    def obtain(self, rows: Iterable[Row], note: Callable[[Row], None] = lambda row: None) -> Iterator[Obtained]:
+        """What we get for rows of the study."""
+        for row in rows:
+            note(row)
+            yield Obtained(self._study.name, row, self.value(row.part, row.place))
 
     def value(self, part: Part, place: Place, text: str | None = None) -> Value:
         """What `text` (the part's `obtained` unless given) is at a place on the axes that a row names."""
@@ -130,6 +128,12 @@ class Player:
 
     def _measure(self, part: Part, place: Place) -> Numbers:
         """The numbers at a place on all axes; raises `InputError` that names the part and the place."""
+        key = id(part), tuple(place[axis] for axis in part.axes)
+        if key not in self._measured:
+            self._measured[key] = self._measure_anew(part, place)
+        return self._measured[key]
+
+    def _measure_anew(self, part: Part, place: Place) -> Numbers:
         where = f"{self._study.folder / FILE}, '{part.name}'{': ' if place else ''}{', '.join(place.values())}"
         try:
             return self._memory.measure(part, place)
@@ -141,7 +145,7 @@ class Player:
 
 def _evaluate(part: Part, text: str, known: Mapping[str, Any]) -> Any:
     try:
-        return Expression(text).value(lookup_of(known))
+        return evaluate(text, known)
     except Refusal as refusal:
         fix = "give 'against': it says what base is" if "base" in text and not part.against else refusal.fix
-        raise InputError([Problem((part.name, text), "names of what was measured", refusal.found, fix)], FILE) from None
+        raise InputError([Problem((part.name, text), refusal.expected, refusal.found, fix)], FILE) from None

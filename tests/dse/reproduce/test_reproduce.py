@@ -11,8 +11,7 @@ import pytest
 from dse.cli import main
 from dse.door.optimize import optimize
 from dse.reproduce import remember
-from dse.reproduce.measures.design import SimulateDesign
-from dse.reproduce.play import obtain
+from dse.reproduce.play import Player
 from dse.reproduce.study import read_study
 from dse.reproduce.table import markdown
 from simcore.document.problem import InputError
@@ -56,12 +55,12 @@ def folder(tmp_path: Path) -> Path:
 
 def verdicts(folder: Path, kept: Path) -> list[str]:
     study = read_study(folder)
-    return [each.verdict for each in obtain(study, list(study.rows), kept, lambda row: None)]
+    return [each.verdict for each in Player(study, kept).obtain(study.rows)]
 
 
 def test_values_are_obtained_and_judged(folder: Path, tmp_path: Path) -> None:
     study = read_study(folder)
-    done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
+    done = list(Player(study, tmp_path).obtain(study.rows))
     assert [each.value.number for each in done] == pytest.approx([15, 15])
     assert [each.verdict for each in done] == ["exact", "reproduced"]
     assert "| large | 15.4 | 15 | -0.4 | reproduced |" in markdown(study, done, {})
@@ -84,7 +83,7 @@ def test_a_reason_is_needed_where_values_differ_and_only_there(
 
 def test_what_was_measured_is_remembered(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = verdicts(folder, tmp_path / "kept")
-    monkeypatch.setattr(SimulateDesign, "numbers", None)
+    monkeypatch.setattr("dse.reproduce.measures.design._simulate", None)
     assert verdicts(folder, tmp_path / "kept") == first
     monkeypatch.setattr(remember, "_code", lambda: "other code")
     with pytest.raises(TypeError):
@@ -152,7 +151,7 @@ CHOSEN = STUDY.replace(
 def test_a_row_is_the_best_of_what_may_be_chosen_on_the_other_axes(folder: Path, tmp_path: Path) -> None:
     (folder / "study.yaml").write_text(CHOSEN)
     study = read_study(folder)
-    done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
+    done = list(Player(study, tmp_path).obtain(study.rows))
     assert [each.value.chosen for each in done] == [{"links": "slow"}] * 2  # fast ones are not allowed
     assert [each.value.number for each in done] == pytest.approx([15, 15])
     assert done[0].value.shown["cost"] < done[0].value.shown["of the base"]
@@ -164,7 +163,7 @@ def test_a_row_is_the_best_of_what_may_be_chosen_on_the_other_axes(folder: Path,
 def test_nothing_that_may_be_chosen_is_no_value(folder: Path, tmp_path: Path) -> None:
     (folder / "study.yaml").write_text(CHOSEN.replace("fast < 1", "fast > 1"))
     study = read_study(folder)
-    (done, _) = obtain(study, list(study.rows), tmp_path, lambda row: None)
+    (done, _) = Player(study, tmp_path).obtain(study.rows)
     assert (done.value.number, done.difference, done.verdict) == (None, None, "differs")
 
 
@@ -241,7 +240,7 @@ def test_a_search_gives_its_best_and_a_value_in_place_of_a_hole_closes_it(folder
     (folder / "study.yaml").write_text(SEARCH)
     (folder / "space.yaml").write_text(SPACE)
     study = read_study(folder)
-    both, one = obtain(study, list(study.rows), tmp_path, lambda row: None)
+    both, one = Player(study, tmp_path).obtain(study.rows)
     assert (both.value.shown["trials"], one.value.shown["trials"]) == (4, 2)
     assert one.value.number == pytest.approx(15)  # 2 GB x 3/4 at 100 GB/s
     assert "bandwidth" in one.value.shown["chosen"]
