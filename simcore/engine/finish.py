@@ -9,6 +9,7 @@ from simcore.cost.orderable import order_of
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
+from simcore.engine.notices import notices_of
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed
@@ -21,9 +22,7 @@ from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Result
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.trees import fallback_notes
 from simcore.workload.base import kind_of
-from simcore.workload.penalties import unmodelled_penalties
 from simcore.workload.pruned.kind import crossing_of
 from simcore.workload.staleness import staleness_of
 
@@ -122,10 +121,9 @@ def _said(design: Design) -> dict[str, Any]:
     return {
         "racks": racks(design),
         "provenance": provenance(design),
-        "not_modelled": unmodelled_penalties(design),
         "staleness": staleness_of(design),
         "crossing": crossing_of(design),
-        "fallbacks": fallback_notes(design),
+        **notices_of(design),
         "orderable": order.orderable,
         "order_notes": order.notes,
     }
