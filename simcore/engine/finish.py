@@ -79,7 +79,7 @@ def result_of_run(
         **_sent(design, timing, seconds),
         **_held(design),
         **_served(timing, program, first_token),
-        **_said(design),
+        **_said(design, engine),
         **_owned(figures),
         **_trained(design, figures, seconds),
     )
@@ -115,7 +115,7 @@ def _served(timing: Timing, program: Program | None, first_token: int | None) ->
     }
 
 
-def _said(design: Design) -> dict[str, Any]:
+def _said(design: Design, engine: str) -> dict[str, Any]:
     """What has to be known of the numbers and of the design."""
     order = order_of(design.cluster)
     return {
@@ -123,7 +123,7 @@ def _said(design: Design) -> dict[str, Any]:
         "provenance": provenance(design),
         "staleness": staleness_of(design),
         "crossing": crossing_of(design),
-        **notices_of(design),
+        **notices_of(engine, design),
         "orderable": order.orderable,
         "order_notes": order.notes,
     }

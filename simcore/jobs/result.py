@@ -74,7 +74,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         mtbf_s=mtbf_of(design),
         provenance=provenance(played[0].share.design),
         staleness=staleness_of(design),
-        **notices_of(*(job.share.design for job in played)),
+        **notices_of(engine, *(job.share.design for job in played)),
         orderable=order.orderable,
         order_notes=order.notes,
         jobs=jobs,

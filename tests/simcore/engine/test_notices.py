@@ -28,7 +28,7 @@ DOCUMENT = {
 def test_every_kind_is_gathered_read_back_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     design = design_from(DOCUMENT)
     result = simulate(design)
-    assert list(notices_of(design)) == list(NOTICES)
+    assert list(notices_of("fast", design)) == list(NOTICES)
     assert all(getattr(result, kind) for kind in NOTICES)
     document = result.document()
     assert read_result(document) == result
@@ -43,4 +43,20 @@ def test_every_kind_is_gathered_read_back_and_shown(capsys: pytest.CaptureFixtur
 
 def test_jobs_that_say_the_same_say_it_once() -> None:
     design = design_from(DOCUMENT)
-    assert notices_of(design, design) == notices_of(design)
+    assert notices_of("fast", design, design) == notices_of("fast", design)
+
+
+@pytest.mark.parametrize(
+    ("topology", "engine", "said"), [("ring", "flow", 1), ("ring", "reference_links", 0), ("switch", "flow", 0)]
+)
+def test_flat_rings_on_links_that_others_use_are_said_not_to_share_them(topology: str, engine: str, said: int) -> None:
+    links = {"bandwidth": "25 GB/s", "latency": "1 us"}
+    dimensions = [{"topology": "switch", "size": 2, **links}, {"topology": topology, "size": 4, **links}]
+    document = {
+        "workload": {"model": MODEL, "global_batch": 8},
+        "parallelism": {"pipeline": 2},
+        "cluster": {"npu": "h100-80gb", "dimensions": dimensions},
+        "system": {"collective": ["flat_ring", "flat_ring"], "chunks": 1},
+    }
+    told = simulate(design_from(document), engine).not_modelled
+    assert sum("flat rings" in text for text in told) == said
