@@ -12,6 +12,7 @@ from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics
 from simcore.result import (
+    NOTICES,
     Activity,
     Cost,
     Crossing,
@@ -44,7 +45,7 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "jobs": tuple(
             _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())
         ),
-        "fallbacks": tuple(document.get("fallbacks", ())),
+        **{kind: tuple(document.get(kind, ())) for kind in NOTICES},
     }
     return _read_part(Result, {**document, **parts})
 

@@ -174,7 +174,7 @@ class Chunker:
         cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
         steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
         other = self._other_links(cost, size, dimension, rate, steps)
-        more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch)
+        more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch, cost.in_a_row)
         return Phase(where.dimension, steps - other, latency + other, entering, *more)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
@@ -183,7 +183,8 @@ class Chunker:
         steps = picoseconds(self.seconds(cost, size, dimension, rate))
         other = self._other_links(cost, size, dimension, rate, steps)
         latency = picoseconds(cost.hops * dimension.latency, least=0)
-        return Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
+        phase = Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
+        return phase._replace(steps=cost.in_a_row)
 
     def _other_links(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, steps: int) -> int:
         """Of the time that the `steps` of a phase take, what leaves its busiest link free [ps].
@@ -329,6 +330,7 @@ class Chunker:
             size,
             sent,
             FLAT + kind,
+            steps=turns * (members - 1),
         )
 
     def paths_in_every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:

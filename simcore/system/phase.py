@@ -36,6 +36,10 @@ class Phase(NamedTuple):
     """Of the latency, what its steps take on other links than the busiest [ps]."""
     in_switch: bool = False
     """Whether switches add up and copy (`simcore.network.reduction`)."""
+    steps: int = 1
+    """Messages that its busiest link carries one after the other."""
+    begun: bool = False
+    """Whether it is a step of a phase that has begun (`simcore.system.steps`)."""
 
 
 class Chunks(NamedTuple):
