@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.reproduce.measures.base import Case, Measure, Numbers, changed_design
+from simcore.document.problem import Refusal, suggest_nearest
+from simcore.engine.registry import BUILT_IN
 
 if TYPE_CHECKING:
     from simcore.design.design import Design
@@ -20,7 +22,10 @@ class SimulateDesign(Measure):
 
     def read(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Case:
         """See `Measure.read`."""
-        design, engine = changed_design(folder, run["design"], changes), run.get("engine", "auto")
+        engine = run.get("engine", "auto")
+        if engine not in BUILT_IN:
+            raise Refusal(f"an engine: {', '.join(BUILT_IN)}", f"'{engine}'", suggest_nearest(str(engine), BUILT_IN))
+        design = changed_design(folder, run["design"], changes)
         return Case(f"{design.key} {engine}", lambda: _simulate(design, engine))
 
 

@@ -13,7 +13,7 @@ from dse.door.optimize import optimize
 from dse.reproduce import remember
 from dse.reproduce.play import Player
 from dse.reproduce.study import read_study
-from dse.reproduce.table import markdown
+from dse.reproduce.table import as_json, markdown
 from simcore.document.problem import InputError
 
 DESIGN = """\
@@ -102,12 +102,80 @@ def test_the_command_prints_rows_and_fails_where_a_verdict_is_not_the_expected_o
     assert "differs" in (tmp_path / "page.md").read_text()
 
 
-def test_every_problem_of_a_table_is_told_at_once(folder: Path) -> None:
-    (folder / "rings.csv").write_text("size,published,why\nhuge,15,\nsmall,many,\n")
+def test_every_problem_of_a_table_is_told_at_once_with_its_line(folder: Path) -> None:
+    (folder / "rings.csv").write_text("size,published,why\nhuge,15,\nsmall,many,\nsmall,16,\nlarge,15,a cause, too\n")
     with pytest.raises(InputError) as refused:
-        _ = read_study(folder).rows
-    assert "small, large" in str(refused.value)
-    assert "'many'" in str(refused.value) or "many" in str(refused.value)
+        read_study(folder)
+    assert str(refused.value).splitlines() == [
+        f"{folder / 'rings.csv'}: 4 problems",
+        "  line 2: size: expected one of small, large, got 'huge'",
+        "  line 3: published: expected a number, got 'many'",
+        "  line 4: row: expected each row once, got small again (first on line 3)",
+        "  line 5: row: expected 3 cells, got 4; a cell with a comma is quoted",
+    ]
+    (folder / "rings.csv").write_text("size,published,why,note,why\nsmall,15,,,\n")
+    with pytest.raises(InputError, match="another column, 'note'") as refused:
+        read_study(folder)
+    assert "a second 'why'" in str(refused.value)
+
+
+def test_the_problems_of_all_files_are_told_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "study.yaml").write_text(
+        STUDY.replace("against: {size: small}", "against: {size: smal}") + "    bars: 3\n"
+    )
+    (folder / "rings.csv").write_text("size,published,why\nhuge,15,\n")
+    (folder.parent / "other").mkdir()
+    (folder.parent / "other" / "study.yaml").write_text("title: Other\n")
+    assert main(["reproduce", "--root", str(folder.parent)]) == 2
+    said = capsys.readouterr().err
+    assert f"{folder.parent / 'other' / 'study.yaml'}: 2 problems" in said
+    assert "line 16: parts[0].bars: expected a known key" in said
+    assert "line 10: parts[0].against.size: expected an alternative" in said
+    assert "did you mean 'small'?" in said
+    assert f"{folder / 'rings.csv'}: 1 problem" in said
+
+
+def test_documents_are_read_before_anything_is_measured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "study.yaml").write_text(STUDY.replace("workload.size: 2 GB", "workload.sise: 2 GB"))
+    options = ["reproduce", "--root", str(folder.parent), "--kept", str(folder / "kept")]
+    assert main(options) == 2
+    assert "line 9: parts[0].axes.size.large.set.workload.sise: expected a known key" in capsys.readouterr().err
+    (folder / "study.yaml").write_text(STUDY)
+    (folder / "ring.yaml").write_text(DESIGN.replace("size: 4", "size: four").replace("chunks: 1", "chunks: none"))
+    assert main(options) == 2
+    assert capsys.readouterr().err.count(f"{folder / 'ring.yaml'}: 2 problems") == 1
+    assert not (folder / "kept").exists()
+
+
+def test_a_folder_that_is_run_by_itself_says_how(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = folder.parent / "sweep"
+    sweep.mkdir()
+    (sweep / "README.md").write_text("# A sweep\n\n```sh\npython sweep.py    # an hour\n```\n")
+    assert main(["reproduce", "sweep", "--root", str(folder.parent)]) == 2
+    said = capsys.readouterr().err
+    assert (
+        f"{sweep} has no study.yaml: A sweep, which is run by itself: python sweep.py ({sweep / 'README.md'})" in said
+    )
+
+
+def test_what_was_fitted_is_no_evidence(folder: Path, tmp_path: Path) -> None:
+    fitted = STUDY + "    fitted: {what: 'the bandwidth, to the first row', rows: {size: [small]}}\n"
+    (folder / "study.yaml").write_text(fitted)
+    (folder / "rings.csv").write_text("size,published,why\nsmall,15,\nlarge,40,another rule\n")
+    study = read_study(folder)
+    done = list(Player(study, tmp_path).obtain(study.rows))
+    assert [each.verdict for each in done] == ["fitted", "known to differ"]
+    assert all(each.expected for each in done)
+    assert [row["fitted"] for row in as_json(done)] == ["the bandwidth, to the first row", ""]
+    assert "**Fitted**: the bandwidth, to the first row" in markdown(study, done, {})
+
+
+def test_the_help_lists_the_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--help"])
+    listed = capsys.readouterr().out.partition("studies:\n")[2].partition("\n\n")[0]
+    folders = Path(__file__).parents[3].glob("studies/*/study.yaml")
+    assert [line.split()[0] for line in listed.splitlines()] == sorted(path.parent.name for path in folders)
 
 
 @pytest.mark.parametrize(
@@ -280,5 +348,5 @@ def test_a_missing_column_and_an_unknown_engine_are_told_with_their_place(folder
         verdicts(folder, tmp_path)
     (folder / "rings.csv").write_text(ROWS)
     (folder / "study.yaml").write_text(STUDY.replace("engine: fast", "engine: fasst"))
-    with pytest.raises(InputError, match=r"study\.yaml, 'one ring': small"):
+    with pytest.raises(InputError, match=r"line 5: parts\[0\]\.run: expected an engine"):
         verdicts(folder, tmp_path)
