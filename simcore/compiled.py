@@ -113,7 +113,7 @@ else:
     def _stamped(function: F, machine_code: Any) -> F:
         """The kernel with its stamp where numba looks for the time of its file."""
         if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
-            machine_code._cache = _SharedCache(function)
+            machine_code._cache.__class__ = _SharedCache  # a second one would look at the disk again, for each kernel
             machine_code._cache._cache_file._source_stamp = kernel_digest(machine_code)
         return cast("F", machine_code)
 
