@@ -179,14 +179,11 @@ class IterationBound:
         if not self._flushes:
             yield from self._unflushed_sums(worth, with_endings)
             return
-        m = self.program.microbatches
         fill = drain = self._nothing
         final_first = self._time_after(0)
         for s, chunks in enumerate(self.programs):
             final, ends = chunks[0][pipeline.FINAL], self._last_block(s)
-            work = fill
-            for block, times in block_counts(chunks, m, self._split):
-                work = work + times * worth(ends if block == final else block)
+            work = self._add_blocks(fill, s, worth)
             yield work + self._time_after(s)
             # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
             if s and not self._split:
@@ -195,6 +192,13 @@ class IterationBound:
                 yield work - self.block_time(ends) + ending
             fill = fill + worth(chunks[0][pipeline.FIRST_FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
+
+    def _add_blocks(self, before: Any, s: int, worth: Callable[[int], Any]) -> Any:
+        """What precedes a stage's own blocks, and these, the last of them without what follows the last backward."""
+        final, ends = self.programs[s][0][pipeline.FINAL], self._last_block(s)
+        for block, times in block_counts(self.programs[s], self.program.microbatches, self._split):
+            before = before + times * worth(ends if block == final else block)
+        return before
 
     def _unflushed_sums(self, worth: Callable[[int], Any], with_endings: bool) -> Iterator[Any]:
         """For each stage its own blocks alone: nothing fills or drains, and all of a batch come between two updates."""

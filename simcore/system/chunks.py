@@ -144,7 +144,7 @@ class Chunker:
     def seconds(
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
     ) -> float:
-        """The time that the steps of a phase of `size` bytes take [s]; nothing else computes it."""
+        """The time that the steps of a phase of `size` bytes take [s]."""
         links = cost.load_of(size, dimension.efficiency) * size / rate
         return links if kernel is None else kernel.seconds(links, size, self.design.system.chunks)
 
@@ -172,6 +172,11 @@ class Chunker:
     def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> Phase:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `of_two`: see `phase_cost`."""
         cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
+        if kernel is None and not isinstance(dimension.efficiency, tuple):  # most phases: the same in fewer calls
+            steps, elsewhere = picoseconds(cost.load * size / rate), cost.load - cost.occupied
+            other = min(picoseconds(elsewhere * size / rate, least=0), steps - 1) if elsewhere > 0 else 0
+            sent, busy = cost.sent * size, steps - other
+            return Phase(where.dimension, busy, latency + other, entering, sent, kind, None, other, cost.in_switch)
         steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
         other = self._other_links(cost, size, dimension, rate, steps)
         more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch, cost.in_a_row)
@@ -191,7 +196,8 @@ class Chunker:
 
         The rest occupies the dimension: at least 1 ps, and all that a library does beyond the links.
         """
-        return min(picoseconds(cost.elsewhere_of(size, dimension.efficiency) * size / rate, least=0), steps - 1)
+        elsewhere = cost.elsewhere_of(size, dimension.efficiency)
+        return min(picoseconds(elsewhere * size / rate, least=0), steps - 1) if elsewhere else 0
 
     def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""

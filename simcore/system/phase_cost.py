@@ -90,6 +90,8 @@ class PhaseCost(NamedTuple):
 
     def elsewhere_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
         """Of that load what the busiest link does not carry."""
+        if not isinstance(efficiency, tuple):
+            return max(0.0, self.load - self.occupied)
         return max(0.0, self.load_of(size, efficiency) - self.occupied_of(size, efficiency))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dse.evaluate.pareto import front_mask
-from dse.search.guided.candidates import Candidate
+from dse.search.guided.candidates import TREND, Candidate
 from dse.search.guided.gain import DIGITS, Box, choose_greedily, promise
 from dse.search.guided.surrogate import Encoder, Surrogate, fit
 from dse.space.space import Space
@@ -22,8 +22,6 @@ from simcore.metrics import BEFORE, is_of
 
 Matrix = NDArray[np.float64]
 
-TREND = ("iteration_time", "cost.total", "memory.peak")
-"""Estimates that say something of all objectives."""
 POINTS = 256
 """Most trials that the surrogate learns from: those nearest to the front, the latest, and some of the others."""
 ENOUGH = 8
