@@ -179,7 +179,8 @@ TEXT = """\
 Errors of engine `flow` against every message on every link (`reference_links`), in percent of the time, over {draws:,}
 drawn designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast*
 is the same of phases that share nothing, where the fast engine plays the design at all. `python
-tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this section.
+tests/accuracy/flow_section.py` writes this section from the times on links that are kept; with a working file it
+plays more of them, some 0.3 s of CPU each.
 
 - **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks.
   With one chunk, steps on other links wait for the slow one, and the phase model averages over its steps.
@@ -196,10 +197,11 @@ tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this sectio
   tried: as far off as now, too fast instead of too slow, for nobody then waits behind a message of another NPU.
 - **Two jobs.** Links that serve whole messages as they come give a job as much as its messages are large. So do no
   switches: packets of all connections go in turn. A table below has both, for what does not take too long (1 and 4
-  chunks). With 4 chunks `flow` is at the turns, `halving_doubling` too: beside another job it is far off only on links
-  that serve whole messages. With one chunk steps on several links average in a phase; hashes that collide slow down a
-  whole stream. `halving_doubling` changes its receiver from step to step, of which chunks under way have several at
-  once; `flow` counts one. It uses uplinks in some of its steps alone: `flow` has it use a part of them all the time.
+  chunks). With 4 chunks `flow` is at the turns with `ring` and `direct`. With one chunk steps on several links average
+  in a phase; hashes that collide slow down a whole stream. `halving_doubling` is a median of 2 to 10 % off there, and
+  now and then by half or more: mostly beside an all-to-all of the other job, which is said to take about twice as long.
+  Such a phase uses uplinks in some of its steps and leaves them free in others, and has another receiver in each;
+  `flow` has it use a part of them, with one connection, all the time.
 """
 BY_STEPS = """
 Iterations under `priority`, all algorithms, and the same where phases let others pass between their steps
