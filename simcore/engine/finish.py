@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from simcore.cost.orderable import order_of
+from simcore.cost.orderable import order_facts
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
@@ -118,7 +118,6 @@ def _served(timing: Timing, program: Program | None, first_token: int | None) ->
 
 def _said(design: Design) -> dict[str, Any]:
     """What has to be known of the numbers and of the design."""
-    order = order_of(design.cluster)
     return {
         "racks": racks(design),
         "provenance": provenance(design),
@@ -126,8 +125,7 @@ def _said(design: Design) -> dict[str, Any]:
         "staleness": staleness_of(design),
         "crossing": crossing_of(design),
         "fallbacks": fallback_notes(design),
-        "orderable": order.orderable,
-        "order_notes": order.notes,
+        **order_facts(design),
     }
 
 
