@@ -42,6 +42,7 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "staleness": None if staleness is None else _read_part(Staleness, staleness),
         "crossing": None if crossing is None else _read_part(Crossing, crossing),
         "order_notes": tuple(document.get("order_notes", ())),
+        "library_notes": tuple(document.get("library_notes", ())),
         "jobs": tuple(
             _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())
         ),

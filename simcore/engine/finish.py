@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from simcore.cost.orderable import order_of
+from simcore.cost.orderable import order_facts
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
@@ -117,15 +117,13 @@ def _served(timing: Timing, program: Program | None, first_token: int | None) ->
 
 def _said(design: Design, engine: str) -> dict[str, Any]:
     """What has to be known of the numbers and of the design."""
-    order = order_of(design.cluster)
     return {
         "racks": racks(design),
         "provenance": provenance(design),
         "staleness": staleness_of(design),
         "crossing": crossing_of(design),
         **notices_of(engine, design),
-        "orderable": order.orderable,
-        "order_notes": order.notes,
+        **order_facts(design),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from simcore.cost.orderable import order_of
+from simcore.cost.orderable import order_facts
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
@@ -29,7 +29,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
     jobs = tuple(_job_result(design, job) for job in played)
     slowest = max(played, key=lambda job: job.together.total)
     seconds, spent = slowest.together.total / PICOSECONDS, _spent(slowest.together)
-    drawn, cost, order = draw_of(design, _mean_activity(design, played)), cluster_cost(design), order_of(design.cluster)
+    drawn, cost = draw_of(design, _mean_activity(design, played)), cluster_cost(design)
     figures = Figures.of(
         design,
         seconds=seconds,
@@ -75,8 +75,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         provenance=provenance(played[0].share.design),
         staleness=staleness_of(design),
         **notices_of(engine, *(job.share.design for job in played)),
-        orderable=order.orderable,
-        order_notes=order.notes,
+        **order_facts(design),
         jobs=jobs,
         stage=None if (program := _program(slowest)) is None or program.stages == 1 else slowest.together.stage,
     )

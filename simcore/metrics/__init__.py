@@ -148,8 +148,8 @@ _OWN = {
         "",
         "more",
         scope="network",
-        read=lambda r: float(r.orderable is not False),
-        before=lambda d, m: float(is_orderable(d.cluster)),
+        read=lambda r: float(r.orderable is not False and not r.library_notes),
+        before=lambda d, m: float(is_orderable(d)),
     ),
     "cost.total": _of_cost(
         "total", "network", ("total",), "total cost", bound=lambda f: f.total, short="cost", shown="everywhere"

@@ -40,6 +40,8 @@ class Phase(NamedTuple):
     """Messages that its busiest link carries one after the other."""
     begun: bool = False
     """Whether it is a step of a phase that has begun (`simcore.system.steps`)."""
+    further_steps: int = 0
+    """Of the latency, what steps of a ring over more than its dimension take beyond those of its algorithm [ps]."""
 
 
 class Chunks(NamedTuple):

@@ -29,7 +29,8 @@ def _cut(path: Sequence[Phase]) -> Iterator[Phase]:
     for phase in path:
         parts = min(phase.steps, phase.serialization, MOST_PARTS)
         ends = [phase.serialization * part // parts for part in range(parts + 1)]
+        only_busy = phase._replace(latency=0, sent=0.0, other_links=0, further_steps=0, steps=1)
         for part in range(parts - 1):
             time = ends[part + 1] - ends[part]
-            yield phase._replace(serialization=time, latency=0, sent=0.0, other_links=0, steps=1, begun=part > 0)
+            yield only_busy._replace(serialization=time, begun=part > 0)
         yield phase._replace(serialization=ends[-1] - ends[-2], steps=1, begun=parts > 1)

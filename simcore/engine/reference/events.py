@@ -116,7 +116,7 @@ class EventCounter:
             return 4 * links * self.design.cluster.npus
         if kind == "shift":
             return links * (2 if shape.kind != "star" else 1)
-        algorithm = algorithm_for(self.chunker.algorithm(dimension), kind, shape)
+        algorithm = algorithm_for(self.chunker.algorithm(dimension, kind), kind, shape)
         return links * sum(_count_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
 
     def _count_sends(self, program: Program) -> float:
