@@ -100,6 +100,34 @@ class Workload(Frozen):
         return workload
 
 
+class GivenWorkload(Workload):
+    """Base of sections of one iteration in which nothing is computed in a precision of the NPU's."""
+
+    @property
+    def global_batch(self) -> int:
+        """The iteration itself, which has no samples."""
+        return 1
+
+    @property
+    def precision(self) -> Precision:
+        """Of no matter: nothing is computed, or times are given."""
+        return "fp32"
+
+    @property
+    def gradient_precision(self) -> Precision:
+        """Of no matter: sizes are given."""
+        return "fp32"
+
+    @property
+    def computes(self) -> bool:
+        """See `Workload.computes`."""
+        return False
+
+    def usual_microbatch(self, data: int) -> int:
+        """See `Workload.usual_microbatch`."""
+        return 1
+
+
 class WorkloadForm:
     """How documents spell a kind of workload; its name in `KINDS` is the kind's name.
 
