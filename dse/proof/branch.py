@@ -70,16 +70,11 @@ class JobNode:
     @cached_property
     def times(self) -> Mapping[str, Iteration]:
         """The bounds of all its times on any of the networks, by metric; none where it is a single collective."""
-        if self.program is None or self.program.graph is not None:
+        if self.program is None:
             return {}
         if self.program.trained and self.iteration is not None:
             return {"iteration_time": self.iteration}
         return iterations_of(self.design, self.program)
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether each network has a bound of its own only: that of an explicit graph."""
-        return self.program is not None and self.program.graph is not None
 
     @cached_property
     def joules(self) -> float:
@@ -158,7 +153,7 @@ class Brancher:
         for family, straight, where in node.networks.spans():
             if not node.live[where].any():
                 continue
-            if not straight or node.one_by_one:
+            if not straight:
                 found = bound(join_designs(node.design, family.design))
                 for name, values in times.items():
                     values[where] = found[name] or 0.0

@@ -21,7 +21,6 @@ class TracePlay(WorkloadKind):
     """What NPUs were recorded, or generated, to do."""
 
     section = TraceWorkload
-    exact = True
     keys = frozenset({"trace"})
     files = {"trace": find_trace, "comm_groups": find_groups}  # noqa: RUF012
     trained = False
