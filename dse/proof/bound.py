@@ -45,6 +45,10 @@ MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
 
 
+ShapeBounds = tuple[Mapping[str, float | None], ...]
+"""Of each shape the bounds of all metrics, by name."""
+
+
 @dataclass(frozen=True)
 class ProvenLimit:
     """A proven bound of an objective; None where there is none."""
@@ -64,13 +68,24 @@ def space_bounds(space: Space) -> dict[str, float | None]:
 
 def space_limits(space: Space, note: Note = be_silent) -> dict[str, ProvenLimit]:
     """As `space_bounds`, with what each bound comes from; `note` is told how far they are."""
+    return limits_and_shapes(space, note)[0]
+
+
+def limits_and_shapes(space: Space, note: Note = be_silent) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
+    """As `space_limits`, with the bounds that are proven by then of each shape; None where shapes are not known.
+
+    A shape is a workload on so many NPUs of a kind, in a network of given sizes, at given prices. Every feasible design
+    is of one of them.
+    """
     if space.jobs:
-        return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}
+        return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}, None
     try:
         shapes = _shapes_of(space)
-        return {objective.name: _best_limit(objective, shapes, space, note) for objective in space.objectives}
+        limits = {objective.name: _best_limit(objective, shapes, space, note) for objective in space.objectives}
     except (InfiniteError, ValueError):
-        return {objective.name: ProvenLimit() for objective in space.objectives}
+        return {objective.name: ProvenLimit() for objective in space.objectives}, None
+    known = [bounds for shape in shapes if (bounds := shape.bounds) is not None]
+    return limits, tuple(bounds for bounds in known if not is_infeasible(space.constraints, bounds))
 
 
 def _shapes_of(space: Space) -> list[_BoundedShape]:

@@ -7,11 +7,12 @@ where a part of it is bounded on the wrong side alone, as `cost.total` is in `-c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
 from dse.evaluate.note import Note, be_silent
-from dse.proof.bound import ProvenLimit, bound_over_jobs, space_bounds, space_limits
+from dse.proof.bound import ProvenLimit, ShapeBounds, bound_over_jobs, limits_and_shapes, space_bounds
 from dse.proof.parts import is_proven_of
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
@@ -25,11 +26,25 @@ from simcore.metrics import METRICS
 
 def proven_bounds(space: Space, engine: str) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
-    return {name: limit.value for name, limit in proven_limits(space, engine).items()}
+    return {name: limit.value for name, limit in certify(space, engine).limits.items()}
 
 
-def proven_limits(space: Space, engine: str, note: Note = be_silent) -> dict[str, ProvenLimit]:
-    """As `proven_bounds`, with the design that each bound comes from; of an expression there is none.
+Corners = tuple[tuple[float, ...], ...]
+"""Values of all objectives, to be minimised: no feasible design is better than some row in any of them."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven of a space."""
+
+    limits: Mapping[str, ProvenLimit]
+    """By objective, with the design that the bound comes from; of an expression there is none."""
+    corners: Corners | None = None
+    """One for each shape of the cluster; None where these are not known."""
+
+
+def certify(space: Space, engine: str, note: Note = be_silent) -> Certificate:
+    """The bounds of each objective alone, and of all together.
 
     Only what holds for the results of `engine`. `note` is told how far they are.
     """
@@ -37,8 +52,27 @@ def proven_limits(space: Space, engine: str, note: Note = be_silent) -> dict[str
     # A shape that breaks a constraint by a bound that does not hold might yet meet it.
     kept = tuple(c for c in space.constraints if is_proven_of(engine, set(c.metrics) - {"fits", ORDERABLE}))
     asked = replace(space, objectives=tuple(o for o in space.objectives if o.name in known), constraints=kept)
-    found = _limits(asked, engine, note) if known else {}
-    return {o.name: found.get(o.name, ProvenLimit()) for o in space.objectives}
+    found, shapes = _limits(asked, engine, note) if known else ({}, None)
+    limits = {o.name: found.get(o.name, ProvenLimit()) for o in space.objectives}
+    if shapes is None:
+        return Certificate(limits)
+    return Certificate(limits, tuple(_corner(space.objectives, known, bounds) for bounds in shapes))
+
+
+def _corner(
+    objectives: Sequence[Objective], known: Collection[str], bounds: Mapping[str, float | None]
+) -> tuple[float, ...]:
+    """The bounds of a shape's objectives, those that are `known`; minus infinity of the others."""
+    between = interval_lookup(bounds)
+
+    def loss(objective: Objective) -> float:
+        usual = objective.expression is not None or objective.direction == METRICS[objective.name].direction
+        if objective.name not in known or not usual:
+            return -inf
+        value = bounds.get(objective.name) if objective.expression is None else bound_of(objective, between)
+        return -inf if value is None else objective.sign * value
+
+    return tuple(map(loss, objectives))
 
 
 def unproven_notice(space: Space, engine: str) -> str:
@@ -53,22 +87,23 @@ def unproven_notice(space: Space, engine: str) -> str:
     )
 
 
-def _limits(space: Space, engine: str, note: Note) -> dict[str, ProvenLimit]:
-    """The bounds of objectives that can be proven."""
+def _limits(space: Space, engine: str, note: Note) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
+    """The bounds of objectives that can be proven, and those of all metrics of each shape."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
-        return space_limits(space, note)
+        return limits_and_shapes(space, note)
     if space.jobs:
         over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job), engine) for job in space.jobs])
-        return {name: ProvenLimit(value) for name, value in over.items()}
+        return {name: ProvenLimit(value) for name, value in over.items()}, None
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural_objectives(sorted(names - {objective.name for objective in plain}))
-    found = space_limits(replace(space, objectives=(*plain, *more)), note)
+    found, shapes = limits_and_shapes(replace(space, objectives=(*plain, *more)), note)
     between = interval_lookup({name: limit.value for name, limit in found.items()})
-    return {
+    limits = {
         o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives
     }
+    return limits, shapes
 
 
 def _metrics_of(objective: Objective) -> list[str]:

@@ -55,7 +55,7 @@ def trials_table(record: StudyRecord) -> ColumnTable:
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
-    """The members of the front in its order, with `rank` and `family` (from 1), the knee, how sure, ties."""
+    """The members of the front in its order: `rank` and `family` (from 1), knee, how sure, ties, how far behind."""
     table = trials_table(record)
     by_number = {row["number"]: row for row in table.rows}
     robust = robustness(summary)
@@ -68,16 +68,19 @@ def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
             "knee": trial.number == summary.knee,
             FAMILY: family[trial.number],
             **_robust_cells(robust.get(trial.number)),
+            **({} if behind is None else {BEHIND: behind}),
             **({} if summary.ties is None else {TIES: " ".join(map(str, summary.ties[trial.number]))}),
         }
-        for rank, trial in enumerate(summary.front, start=1)
+        for rank, (trial, behind) in enumerate(zip(summary.front, summary.behind, strict=True), start=1)
     )
-    return ColumnTable((*table.columns, "rank", "knee", FAMILY, *ROBUST, TIES), rows, table.numbers | {*SURE})
+    columns = (*table.columns, "rank", "knee", FAMILY, *ROBUST, TIES, BEHIND)
+    return ColumnTable(columns, rows, table.numbers | {*SURE, BEHIND})
 
 
 SURE = ("on front", "regret", "regret p90", "time low", "time high")
 ROBUST = (*SURE, *(f"robust: batch x{factor:g}" for factor in FACTORS))
 FAMILY, TIES, HYPOTHETICAL = "family", "ties", "hypothetical"
+BEHIND = "behind at most"
 
 
 def _robust_cells(found: Robustness | None) -> Row:
@@ -133,7 +136,7 @@ class _Names:
         others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
         violations = _collect_keys(trial.violations for trial in record.trials)
         constraints = {name: f"violation: {name}" for name in violations}
-        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, *ROBUST}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, BEHIND, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
         params = _collect_keys(trial.params for trial in record.trials)
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.proof.parts import JOB, PROVABLE, has_proven_kinds, is_separable
+from dse.proof.parts import JOB, PROVABLE, is_separable, kinds_of
 from dse.space.fill import template_count
+from dse.space.npus import following_product
 from dse.space.space import Space
 
+QUICK = ("layers", "network")
+"""How kinds order their jobs (`WorkloadKind.jobs_by`) of which `exact` bounds all designs soon."""
 MOST_DESIGNS = 200_000
 MOST_JOBS = 20_000
 MOST_PLAIN = 2_000
@@ -26,9 +29,12 @@ bounds everything in about a minute."""
 
 def _is_exact_affordable(space: Space) -> bool:
     """Whether `exact` is allowed, and finishes soon."""
-    if space.jobs or not has_proven_kinds(space.template) or any(o.expression is not None for o in space.objectives):
+    kinds = kinds_of(space.template)
+    if space.jobs or not kinds or any(o.expression is not None for o in space.objectives):
         return False
-    if not is_separable(space.template):
+    if not all(kind.exact and kind.jobs_by in QUICK for kind in kinds):
+        return False
+    if not is_separable(space.template) or following_product(space.template) is not None:
         return space.count() <= MOST_TIED
     jobs = {key: value for key, value in space.template.items() if key in JOB}
     return space.count() <= MOST_DESIGNS and template_count(jobs) <= MOST_JOBS

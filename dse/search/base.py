@@ -86,5 +86,7 @@ class Prover(Sampler):
         `points` (combinations), `cut` (rule -> combinations it rules out), `repeats` (of a design already simulated),
         `simulated`, `open` (combinations that could still be on the front; None where not all are bounded yet),
         `failed` (simulated without an answer, of which that is not known), `complete` (none could), `bounds`
-        (objective -> what no feasible design of the space is better than, or None).
+        (objective -> what no feasible design of the space is better than, or None), `corners` (rows of all objectives,
+        to be minimised, of which no design that could still be on the front is better than every row in any; None where
+        that is not known).
         """
