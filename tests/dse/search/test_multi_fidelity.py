@@ -13,11 +13,11 @@ import pytest
 from tiny_spaces import search, space, tiny
 
 from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.fast_view import look_by_simulation, time_shares
 from dse.evaluate.pareto import front_mask
 from dse.search import make_sampler
 from dse.search.guided.correction import fit_correction
 from dse.search.guided.view import Seen
-from dse.search.multi_fidelity import look_by_simulation, time_shares
 from dse.space.draw import RandomDraw
 from simcore.bounds.estimate import estimate
 from simcore.check.load import design_from, parse_design
