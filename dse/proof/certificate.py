@@ -13,7 +13,7 @@ from math import inf
 
 from dse.evaluate.note import Note, be_silent
 from dse.proof.bound import ProvenLimit, ShapeBounds, bound_over_jobs, limits_and_shapes, space_bounds
-from dse.proof.parts import is_proven_of
+from dse.proof.parts import is_computing_proven_of, is_proven_of
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
 from dse.space.objective import Objective
@@ -46,14 +46,20 @@ class Certificate:
 def certify(space: Space, engine: str, note: Note = be_silent) -> Certificate:
     """The bounds of each objective alone, and of all together.
 
-    Only what holds for the results of `engine`. `note` is told how far they are.
+    Only what holds for the results of `engine`: of one that plays messages, of what a simulation decides, only what
+    follows from the FLOPs at the peak of the NPUs. `note` is told how far they are.
     """
     known = {o.name for o in space.objectives if is_proven_of(engine, _metrics_of(o))}
     # A shape that breaks a constraint by a bound that does not hold might yet meet it.
     kept = tuple(c for c in space.constraints if is_proven_of(engine, set(c.metrics) - {"fits", ORDERABLE}))
-    asked = replace(space, objectives=tuple(o for o in space.objectives if o.name in known), constraints=kept)
-    found, shapes = _limits(asked, engine, note) if known else ({}, None)
-    limits = {o.name: found.get(o.name, ProvenLimit()) for o in space.objectives}
+    limits, shapes = {o.name: ProvenLimit() for o in space.objectives}, None
+    for phased in (True, False):
+        wanted = tuple(o for o in space.objectives if (o.name in known) == phased)
+        if wanted and (phased or is_computing_proven_of(engine)):
+            asked = replace(space, objectives=wanted, constraints=kept)
+            found, of_shapes = _limits(asked, engine, note, phased)
+            limits |= found
+            shapes = of_shapes if phased else shapes
     if shapes is None:
         return Certificate(limits)
     return Certificate(limits, tuple(_corner(space.objectives, known, bounds) for bounds in shapes))
@@ -76,29 +82,32 @@ def _corner(
 
 
 def unproven_notice(space: Space, engine: str) -> str:
-    """Of which objectives nothing is proven because of the engine, as a sentence; empty where of none."""
+    """Of which objectives less or nothing is proven because of the engine, as sentences; empty where of none."""
     names = [o.name for o in space.objectives if not is_proven_of(engine, _metrics_of(o))]
     if not names or space.jobs:
         return ""
-    plays = "engine" if engine in BUILT_IN else "the engine"
+    plays, listed = "engine" if engine in BUILT_IN else "the engine", " and ".join(names)
+    start = f"Bounds on time are made of phases, and {plays} {engine} plays something else, which may be faster: "
+    if is_computing_proven_of(engine):
+        return f"{start}of {listed} only what the FLOPs take at the NPUs' peak is proven."
     return (
-        f"Bounds on time are made of phases, and {plays} {engine} plays something else, which may be faster: nothing "
-        f"is proven of {' and '.join(names)}."
+        f"{start}nothing is proven of {listed}. If its NPUs compute no faster than their peak, "
+        "what is proven with engine packets holds."
     )
 
 
-def _limits(space: Space, engine: str, note: Note) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
-    """The bounds of objectives that can be proven, and those of all metrics of each shape."""
+def _limits(space: Space, engine: str, note: Note, phased: bool) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
+    """The bounds of objectives that can be proven, and those of all metrics of each shape; see `limits_and_shapes`."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
-        return limits_and_shapes(space, note)
+        return limits_and_shapes(space, note, phased)
     if space.jobs:
         over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job), engine) for job in space.jobs])
         return {name: ProvenLimit(value) for name, value in over.items()}, None
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural_objectives(sorted(names - {objective.name for objective in plain}))
-    found, shapes = limits_and_shapes(replace(space, objectives=(*plain, *more)), note)
+    found, shapes = limits_and_shapes(replace(space, objectives=(*plain, *more)), note, phased)
     between = interval_lookup({name: limit.value for name, limit in found.items()})
     limits = {
         o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives

@@ -55,6 +55,14 @@ def is_proven_of(engine: str, names: Iterable[str]) -> bool:
     return engine in PROVABLE or all(is_of(name, known) for name in names)
 
 
+def is_computing_proven_of(engine: str) -> bool:
+    """Whether an engine's NPUs compute no faster than their peak.
+
+    Those of all engines of the project: they have one model of operators (`simcore.compute`).
+    """
+    return engine in BUILT_IN
+
+
 @dataclass
 class RecordingOdometer:
     """An odometer that remembers which number each hole drew."""

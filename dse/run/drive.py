@@ -90,7 +90,7 @@ def _sampler_name(space: Space, settings: Settings) -> str:
 
         return check_tuned(space, settings)
     if settings.storage is not None:
-        name = resolve_sampler(settings.sampler, space)
+        name = resolve_sampler(settings.sampler, space, settings.engine, proving=False)
         if name in PROVERS:
             what, fix = "a sampler that several drivers can share", "run it alone, or use another sampler"
             raise InputError([Problem(("--sampler",), what, name, fix)], "study")

@@ -7,12 +7,13 @@ from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
 
-def resolve_sampler(name: str, space: Space, engine: str | None = None) -> str:
+def resolve_sampler(name: str, space: Space, engine: str | None = None, proving: bool = True) -> str:
     """The sampler that `auto` stands for; any other name as it is.
 
-    One that proves its answer only for the `engine` that evaluates; without one, where nobody looks at the proof.
+    One that suits the `engine` that evaluates. None that ends with a proof without an engine, where nobody looks at
+    the proof, or unless `proving`.
     """
-    return choose_sampler(space, engine) if name == AUTO else name
+    return choose_sampler(space, engine, proving and engine is not None) if name == AUTO else name
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:

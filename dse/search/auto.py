@@ -2,7 +2,8 @@
 
 A sampler that proves its answer complete comes before one that only searches: `exact`, where it can finish the space,
 with a lead of `guided` where the proof takes hundreds of designs. Else `guided` alone, which screens a small space
-whole and searches a large one, so it needs no second opinion on size.
+whole and searches a large one, so it needs no second opinion on size. An engine of another model, which nothing is
+proven of and which takes longer, is searched through the fast one (`dse.search.multi_fidelity`).
 """
 
 from __future__ import annotations
@@ -52,12 +53,15 @@ FINISHERS: tuple[tuple[str, Callable[[Space], bool]], ...] = (
 """Samplers that end with a proven answer, by name, each with the test of whether it can finish a space."""
 
 
-def choose_sampler(space: Space, engine: str | None) -> str:
+def choose_sampler(space: Space, engine: str | None, proving: bool) -> str:
     """The sampler for a space: the first that can finish it, else `guided`; clusters to buy are all tried, or bred.
 
-    `engine` evaluates its designs; nothing is proven where it is None, or of another model.
+    `engine` evaluates its designs: one of another model than the fast engine's is searched through that, with
+    `multi-fidelity`. None is the fast engine. Only where `proving` may the sampler be one that ends with a proof.
     """
     if space.jobs:
         return "exhaustive" if space.count() <= MOST_CLUSTERS else "nsga2"
-    finishers = FINISHERS if engine in PROVABLE else ()
+    if engine is not None and engine not in PROVABLE:
+        return "multi-fidelity"
+    finishers = FINISHERS if proving else ()
     return next((name for name, can in finishers if can(space)), "guided")

@@ -44,10 +44,11 @@ class Sampler(ABC):
     on_note: Note = staticmethod(be_silent)
     """Told what it is doing while it proposes nothing."""
 
-    def first_batch(self, count: int) -> int:
-        """How many of `count` proposals the first batch has: fewer where only those are found at once.
+    def next_batch(self, count: int) -> int:
+        """How many of `count` proposals the next batch has, at least 1.
 
-        So that a study's first trials need not wait for a long preparation.
+        Fewer where only those are found at once, so that a study's first trials need not wait for a long preparation;
+        or where outcomes teach more than a full batch is worth.
         """
         return count
 

@@ -30,10 +30,10 @@ from dse.search.guided.genome import (
 )
 from dse.search.guided.repair import Look, repair_look
 from dse.search.guided.surrogate import Encoder
+from dse.search.guided.view import ESTIMATE, View
 from dse.space.fill import FilledDocument
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
-from simcore.bounds.estimate import estimate
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, is_of
@@ -58,6 +58,8 @@ class Candidate:
     """The metrics that are looked at, exact where they do not depend on time, else estimates; and `MISSED` at these."""
     shape: tuple[Any, ...] = ()
     """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """What it is looked at through tells of its time (`dse.search.guided.view`)."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
     late: float = 0.0
@@ -93,6 +95,7 @@ class Candidates:
 
     space: Space
     generator: np.random.Generator
+    view: View = ESTIMATE
     seen: set[str] = field(default_factory=set)
     """Keys of all designs looked at."""
     _drawn: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
@@ -172,15 +175,18 @@ class Candidates:
         self.seen.add(key)
         violation = screened.violation
         known: dict[str, float | None] = {}
+        shares: Mapping[str, float] = {}
         if violation <= 0 and estimated:
-            known = dict(estimate(design, self._estimated)) if self._bounded else {}
+            if self._bounded:
+                viewed, shares = self.view.look(design, self._estimated)
+                known.update(viewed)
             known |= {name: screened.metrics[name] for name in self._exact}
             known[MISSED] = self._missed_violation(known, screened)
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
         features = self.encoder.encode(filled.params)
-        return Candidate(look.genes, filled, key, violation, features, known, _shape(design))
+        return Candidate(look.genes, filled, key, violation, features, known, _shape(design), shares)
 
     def _missed_violation(self, known: Mapping[str, float | None], screened: ScreenedDesign) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""

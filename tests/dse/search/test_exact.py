@@ -295,7 +295,9 @@ def test_auto_proves_what_it_can_finish() -> None:
     several = space(system={"chunks": {"range": [1, 100]}})
     assert resolve_sampler("auto", several, "fast") == "guided-exact"
     assert resolve_sampler("auto", replace(several, objectives=several.objectives[:1]), "fast") == "exact"
-    assert resolve_sampler("auto", finite) == resolve_sampler("auto", finite, "reference_links") == "guided"
+    assert resolve_sampler("auto", finite) == resolve_sampler("auto", finite, "fast", proving=False) == "guided"
+    for engine in ("reference_links", "packets", "somebody.else:engine"):
+        assert resolve_sampler("auto", finite, engine) == "multi-fidelity"
 
 
 def test_several_jobs_at_once_are_refused_and_auto_leaves_other_kinds_to_guided() -> None:
