@@ -222,6 +222,12 @@ def test_a_named_library_visits_dimensions_in_order() -> None:
         of_nodes(system={"inter_dimension": "themis"})
 
 
+def test_kernels_of_a_named_library_run_to_their_end() -> None:
+    with pytest.raises(InputError, match="order of whole chunks with nccl-hopper, whose kernels run to their end"):
+        of_nodes(system={"intra_dimension": "preemptive"})
+    assert of_nodes(system={"intra_dimension": "priority"}).system.intra_dimension == "priority"
+
+
 def test_a_hypothetical_design_may_ask_for_what_its_library_lacks_and_says_so() -> None:
     result = simulate(of_nodes(system={"collective": ["direct", "ring"]}, hypothetical=True))
     (note,) = result.library_notes
