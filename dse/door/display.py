@@ -1,7 +1,7 @@
 """What goes on, on stderr: on a terminal a line that redraws itself, elsewhere a plain line every few seconds.
 
 Whoever works says what it does and how far it is (`Display.show`), as often as it likes: that costs next to nothing. A
-thread looks at it and shows it, so nothing is silent for longer than `LINE_SECONDS`, not even what says nothing.
+thread looks at it and shows it, so nothing is silent for longer than `every`, not even what says nothing.
 """
 
 from __future__ import annotations

@@ -78,11 +78,8 @@ def test_without_a_share_it_says_how_long_it_has_taken(clock: Clock, shown: Disp
     assert shown.describe() == f"bounding: {said} so far · iteration_time, step 3"
 
 
-def test_a_phase_that_says_nothing_is_not_silent(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(display, "LINE_SECONDS", 0.2)
-    shown = Display()
+def test_a_phase_that_says_nothing_is_not_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Display(every=0.2)
     shown.phase("drawing")
     time.sleep(1.0)
     shown.close()
