@@ -10,6 +10,7 @@ document, same outcome.
 from __future__ import annotations
 
 import json
+import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -161,10 +162,14 @@ class Evaluator:
                 return self._outcome_without_value(
                     design, document, f"'{objective.name}': this workload has no such metric"
                 )
+            if not math.isfinite(value):
+                return self._outcome_without_value(
+                    design, document, f"'{objective.name}' is {value:g}, no finite number"
+                )
             values[objective.name] = value
         without = [c.explain_no_value(found, document) for c in self.constraints if violations[c.name] > 0]
-        why = "; ".join(text for text in without if text) or None
-        return Outcome(design.key, state, values, violations, document, result.document(), error=why)
+        said = "; ".join(text for text in without if text) or None
+        return Outcome(design.key, state, values, violations, document, result.document(), error=said)
 
     def _outcome_without_value(self, design: Design, document: dict[str, Any], why: str) -> Outcome:
         """The outcome of a design for which an objective has no value, so that it cannot be on a front."""

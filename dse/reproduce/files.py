@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from simcore.document.named_files import resolved
 from simcore.document.problem import InputError, Refusal
 
 FILE = "study.yaml"
@@ -14,7 +15,7 @@ _MOST_BYTES = 4 << 20
 def inside(folder: Path, name: str) -> Path:
     """A file that a study names; raises `Refusal` where it is not one of its folder, or not there."""
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if not resolved(path).is_relative_to(folder.resolve()):
         raise Refusal("a file in the study's folder", f"'{name}', outside")
     if not path.is_file():
         raise Refusal("a file in the study's folder", f"'{name}', which is not there")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
+from numbers import Real
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from dse.reproduce.part import Part, Place
 from dse.reproduce.published import Row
 from dse.reproduce.remember import Remembered
 from dse.reproduce.study import Study
+from simcore.document.form import format_value
 from simcore.document.problem import InputError, Path, Problem, Refusal, format_path
 
 Verdict = Literal["exact", "reproduced", "fitted", "differs", "known to differ", "no longer differs", "ours"]
@@ -129,9 +131,9 @@ class Player:
             if base is None:
                 return Value(None)
             known = {**known, "base": base[1]}
-        number = self._evaluate(part, ("obtained",) if text is None else ("plots",), text or part.obtained, known)
+        number = self._number(part, ("obtained",) if text is None else ("plots",), text or part.obtained, known)
         shown = {head: self._evaluate(part, ("show", head), each, known) for head, each in part.show.items()}
-        return Value(float(number), {axis: chosen[axis] for axis in chosen if axis not in place}, shown)
+        return Value(number, {axis: chosen[axis] for axis in chosen if axis not in place}, shown)
 
     def _best(self, part: Part, place: Place) -> tuple[Place, Mapping[str, Any]] | None:
         """A place on all axes and the numbers there: the best of what may be chosen; None where nothing may be."""
@@ -142,7 +144,7 @@ class Player:
                 return whole, known
             if not self._evaluate(part, ("choose", "where"), part.choose.where, known):
                 continue
-            least = float(self._evaluate(part, ("choose", "least"), part.choose.least, known))
+            least = self._number(part, ("choose", "least"), part.choose.least, known)
             if best is None or least < best[0]:
                 best = least, whole, known
         return None if best is None else best[1:]
@@ -173,6 +175,12 @@ class Player:
             raise self._study.error(part, problems) from None
         except Refusal as refusal:
             raise self._study.error(part, [replace(refusal.at(("run",)), found=refusal.found + at)]) from None
+
+    def _number(self, part: Part, path: Path, text: str, known: Mapping[str, Any]) -> float:
+        value = self._evaluate(part, path, text, known)
+        if not isinstance(value, Real):
+            raise self._study.error(part, [Problem(path, "a number", format_value(value))])
+        return float(value)
 
     def _evaluate(self, part: Part, path: Path, text: str, known: Mapping[str, Any]) -> Any:
         try:

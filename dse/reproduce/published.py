@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -51,13 +53,21 @@ def read_rows(folder: Path, part: Part) -> list[Row]:
         places = product(*(part.axes[axis] for axis in part.columns))
         return [Row(part, dict(zip(part.columns, names, strict=True))) for names in places]
     path = inside(folder, part.published)
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.reader(file)
+    rows: list[Row] = []
+    try:
+        text = path.read_text(encoding="utf-8")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         heads = next(reader, [])
         problems = list(_head_problems(part, heads))
         if not problems:
             lines = [(reader.line_num, cells) for cells in reader if any(cells)]
             rows = list(_read_lines(part, heads, lines, problems))
+    except UnicodeDecodeError as error:
+        problems = [Problem(("file",), "text in UTF-8", f"byte {error.start} that is none")]
+    except csv.Error as error:
+        problems = [
+            Problem(("row",), "cells with commas between them, quoted as a whole", str(error), line=reader.line_num)
+        ]
     if problems:
         raise InputError(problems, str(path))
     return rows
@@ -98,6 +108,8 @@ def _read_lines(
         try:
             published = float(line.get(PUBLISHED, ""))
         except ValueError:
+            published = math.nan
+        if not math.isfinite(published):
             problems.append(Problem((PUBLISHED,), "a number", f"'{line.get(PUBLISHED, '')}'", line=number))
             continue
         if not wrong:

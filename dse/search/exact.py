@@ -92,6 +92,8 @@ class Exact(Prover):
         """Bounds of what was proposed and not answered yet, and of what failed."""
         self._nodes: list[tuple[SpacePart, Networks]] = []
         self._open = _OpenDesigns(np.empty((0, len(space.objectives))), np.empty(0, np.int64), np.empty(0, np.int64))
+        self._chosen = np.empty((0, len(space.objectives)))
+        """Bounds of what will be proposed next."""
         self._bounded = False
         self._stream = self._search()
 
@@ -106,6 +108,10 @@ class Exact(Prover):
             front = np.concatenate([self._front, [losses]])
             self._front = np.unique(front[front_mask(front)], axis=0)
 
+    def settle(self, proposal: Proposal) -> None:
+        """What it came to was told before it was proposed."""
+        self._asked.pop(proposal.key or "", None)
+
     def reject(self, proposal: Proposal) -> None:
         """It failed in the simulator: it could be anything that its bounds allow."""
         if proposal.key in self._asked:
@@ -113,11 +119,14 @@ class Exact(Prover):
 
     def proof(self) -> dict[str, Any]:
         """See `Prover.proof`."""
-        left = self._open.bounds[~self._dominated_mask(self._open.bounds)]
+        unanswered = np.array(list(self._asked.values())).reshape(-1, self._front.shape[1])
+        waiting = np.concatenate([self._chosen, unanswered])  # of a study that ends before they are answered
+        still = ~self._dominated_mask(self._open.bounds)
+        left = np.concatenate([self._open.bounds[still], waiting[~self._dominated_mask(waiting)]])
         failed = np.array(self._failed).reshape(-1, self._front.shape[1])
         failed = failed[~self._dominated_mask(failed)]  # of the others it does not matter what they are
         cut = Counter(self._brancher.cut)
-        cut[DOMINATED] = self._counts[DOMINATED] + len(self._open.bounds) - len(left)
+        cut[DOMINATED] = self._counts[DOMINATED] + int((~still).sum())
         bounds: dict[str, float | None] = {}
         for column, objective in enumerate(self._space.objectives):
             values = [float(matrix[:, column].min()) for matrix in (self._front, left, failed) if len(matrix)]
@@ -189,7 +198,9 @@ class Exact(Prover):
         chosen[best[first]] = True
         these = self._open.keep(chosen)
         self._open = self._open.keep(~chosen)
-        for i in np.lexsort(these.bounds.T[::-1]):
+        order = np.lexsort(these.bounds.T[::-1])
+        for place, i in enumerate(order, 1):
+            self._chosen = these.bounds[order[place:]]
             if self._dominated_mask(these.bounds[i : i + 1])[0]:
                 self._counts[DOMINATED] += 1
                 continue

@@ -32,12 +32,13 @@ class GuidedExact(Prover):
         lead = LEAD if len(space.objectives) <= 2 else LONG_LEAD
         self._left = lead if led else self._guided.open_search()
         self._known: set[str | None] = set()
+        self._told: set[str | None] = set()
         self._failed: set[str | None] = set()
-        """Designs of `guided` that were proposed, and those of them that failed."""
+        """Designs of `guided` that were proposed, and those of them that were answered, and that failed."""
 
     def next_batch(self, count: int) -> int:
         """See `Sampler.next_batch`."""
-        return self._guided.next_batch(count)
+        return self._guided.next_batch(min(count, self._left)) if self._left else count
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""
@@ -50,23 +51,25 @@ class GuidedExact(Prover):
             self._left = 0
         while (proposal := self._exact.ask()) is not None and proposal.key in self._known:
             if proposal.key in self._failed:
-                self._exact.reject(proposal)  # else the proof has been told what it came to
+                self._exact.reject(proposal)
+            elif proposal.key in self._told:
+                self._exact.settle(proposal)
         return proposal
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
         if proposal.handle is not None:
             self._guided.tell(proposal, losses, violations)
+            self._told.add(proposal.key)
         self._failed.discard(proposal.key)
         self._exact.tell(proposal, losses, violations)
 
     def reject(self, proposal: Proposal) -> None:
         """See `Sampler.reject`."""
-        if proposal.handle is None:
-            self._exact.reject(proposal)
-        else:
+        if proposal.handle is not None:
             self._failed.add(proposal.key)
             self._guided.reject(proposal)
+        self._exact.reject(proposal)
 
     def proof(self) -> dict[str, Any]:
         """See `Prover.proof`."""

@@ -26,7 +26,7 @@ from simcore.design.npu import parse_npu
 from simcore.design.software import NamedSoftware, Software
 from simcore.design.workload import KINDS
 from simcore.document.form import describe_error, format_value
-from simcore.document.named_files import Listed, find_again, find_named, is_long
+from simcore.document.named_files import Listed, find_again, find_named, is_long, resolved
 from simcore.document.problem import InputError, InputWarning, Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.document.text import Document, parse_document, read_document
 
@@ -305,7 +305,10 @@ def _locate_file(name: str, source: str | None, suffixes: tuple[str, ...]) -> Fi
     if given.is_absolute() or ".." in given.parts or "\\" in name:
         return f"'{name}', which is outside its folder"
     folder = FilePath(source).resolve().parent
-    path = (folder / given).resolve()
+    try:
+        path = resolved(folder / given)
+    except Refusal as refusal:
+        return refusal.found
     if not path.is_relative_to(folder):
         return f"'{name}', which leads outside its folder"
     if not path.is_file():

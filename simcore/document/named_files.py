@@ -46,12 +46,22 @@ def find_named(name: str, folder: Path, listed: Listed) -> dict[str, str]:
     Raises `Refusal` where they are outside the folder, are not there, or are too large.
     """
     given = Path(name)
-    place = (folder / given).resolve()
+    place = resolved(folder / given)
     if given.is_absolute() or ".." in given.parts or "\\" in name or not place.is_relative_to(folder):
         found, fix = f"'{name}', which is outside its folder", "put it beside the design and name it from there"
         raise Refusal("a file beside the design", found, fix)
     digest = _remember(place, listed)
     return {"path": given.as_posix(), "digest": digest}
+
+
+def resolved(path: Path) -> Path:
+    """Where a path leads, through links. Raises `Refusal` where it can lead nowhere."""
+    try:
+        place = path.resolve()
+        place.is_file()  # a name that is too long is met only where it is looked for
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle; a zero byte
+        raise Refusal("a path of files", f"{path.name[:80]!r}: {error}"[:200], "check the path") from None
+    return place
 
 
 def _remember(place: Path, listed: Listed, wanted: str | None = None) -> str:
@@ -72,7 +82,7 @@ def find_again(named: Mapping[str, str], folder: Path, listed: Listed) -> None:
     others = False
     for place in (folder / KEPT / digest / name.name, folder / name):
         try:
-            if _remember(place.resolve(), listed, digest) == digest:
+            if _remember(resolved(place), listed, digest) == digest:
                 return
             others = True
         except Refusal:
@@ -131,16 +141,26 @@ def keep(document: Any, folder: Path) -> None:
     Raises `Refusal` where they are gone, `OSError` where they cannot be written.
     """
     for named in named_in(document):
+        paths, contents = read_named(named["path"], named["digest"])
         kept = folder / KEPT / named["digest"]
-        if kept.is_dir():
+        if _is_kept(kept, paths, named["digest"]):
             continue
+        shutil.rmtree(kept, ignore_errors=True)
         part = kept.with_name(f"{kept.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         first: dict[bytes, Path] = {}
-        for path, content in zip(*read_named(named["path"], named["digest"]), strict=True):
+        for path, content in zip(paths, contents, strict=True):
             _write_once(part / path.name, content, first)
         part.rename(kept)
+
+
+def _is_kept(kept: Path, paths: list[Path], digest: str) -> bool:
+    """Whether a folder has files of these names with that digest."""
+    try:
+        return digest_of(read_contents([kept / path.name for path in paths])) == digest
+    except Refusal:
+        return False
 
 
 def _write_once(copy: Path, content: bytes, first: dict[bytes, Path]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -15,6 +16,7 @@ from simcore.bounds.design import bound
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.metrics import METRICS
+from simcore.result import Result
 
 EVERY_OBJECTIVE = tuple(
     Objective(name, "minimize" if metric.better == "less" else "maximize", metric.unit)
@@ -190,3 +192,15 @@ def test_an_engine_from_outside_takes_the_place_of_the_simulator() -> None:
     (outcome, *_) = evaluated(space(), cheap)
     assert outcome.metrics is not None
     assert outcome.metrics["engine"] == "cheap"
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf")])
+def test_an_objective_without_a_finite_value_fails_its_design(seconds: float) -> None:
+    given = space(objectives={"minimize": ["iteration_time"]})
+
+    def endless(design: Design) -> Result:
+        return replace(cheap(design), iteration_time_s=seconds)
+
+    found = [outcome for outcome in evaluated(given, endless) if outcome.state != "cut"]
+    assert found
+    assert all(outcome.state == "failed" and "no finite number" in (outcome.error or "") for outcome in found)

@@ -360,6 +360,37 @@ def test_what_fails_is_said_in_the_report(tmp_path: Path, monkeypatch: pytest.Mo
     assert "failed and could be on the front" in proof_in_words(summarize(record))
 
 
+@pytest.mark.parametrize("proposed", [0, 1, 5])
+def test_what_is_not_answered_yet_may_still_be_the_best(proposed: int) -> None:
+    given_space = space()
+    expected = brute_force(given_space)
+    sampler = Exact(given_space, 0)
+    assert len([sampler.ask() for _ in range(proposed)]) == proposed
+    proof = sampler.proof()
+    assert not proof["complete"]
+    for column, objective in enumerate(given_space.objectives):
+        proved = proof["bounds"][objective.name]
+        best = min(row[column] for row in expected.values())
+        assert proved is None or objective.sign * proved <= best
+    assert (proof["corners"] is None) == (proposed == 0)  # until then nothing is bounded
+    for corner in proof["corners"] or []:
+        assert len(corner) == len(given_space.objectives)
+
+
+def test_a_lead_that_fails_after_the_proof_came_to_it_is_not_left_out() -> None:
+    given_space = space()
+    sampler = GuidedExact(given_space, 0)
+    asked = []
+    while (proposal := sampler.ask()) is not None:
+        asked.append(proposal)
+    for proposal in asked:
+        sampler.reject(proposal)
+    proof = sampler.proof()
+    assert proof["open"] == 0
+    assert proof["failed"] == proof["simulated"] > 0
+    assert not proof["complete"]
+
+
 @pytest.mark.parametrize("batch", [3, 1000])
 def test_the_last_batch_is_part_of_the_proof(tmp_path: Path, batch: int) -> None:
     given_space = space(study={"batch": batch})

@@ -172,3 +172,16 @@ def test_fabrics_with_a_library_give_the_times_of_nccl(
 def test_a_name_that_no_entry_has_is_refused_in_words(section: str) -> None:
     with pytest.raises(ValueError, match=r"^expected an? [\w ]+ of the catalogue or one spelled out, got 'nothing'; "):
         catalog.entry(section, "nothing")
+
+
+def test_every_library_of_nccl_inside_a_node_says_what_it_has() -> None:
+    found = {}
+    for name, fabric in catalog.section("fabrics").items():
+        library = fabric["dimensions"][0].get("library")
+        if isinstance(library, str):
+            library = catalog.entry("libraries", library)
+        if library is not None and "rccl" not in library.get("source", ""):
+            found[name] = library
+    assert {"dgx-a100-nccl", "dgx-b200-nccl", "dgx-h100"} <= set(found)
+    for name, library in found.items():
+        assert (library["algorithms"], library["rings"]) == (["ring", "flat_ring"], True), name
