@@ -180,7 +180,7 @@ def test_every_library_of_nccl_inside_a_node_says_what_it_has() -> None:
         library = fabric["dimensions"][0].get("library")
         if isinstance(library, str):
             library = catalog.entry("libraries", library)
-        if library is not None and "rccl" not in library.get("source", ""):
+        if library and "rccl" not in library.get("source", ""):
             found[name] = library
     assert {"dgx-a100-nccl", "dgx-b200-nccl", "dgx-h100"} <= set(found)
     for name, library in found.items():
