@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
+from dse.evaluate.trials import Trials as All
 from dse.report.counted import counts_samples, unit_of
 from dse.report.page.pack import pack_names, pack_numbers, value_text
 from dse.report.points import KINDS, Kind, groups, window
@@ -50,12 +53,12 @@ class Trials:
         return [trial for trial, _ in self.rows]
 
 
-def _thin(trials: list[TrialRecord], kind: Kind, total: int) -> list[TrialRecord]:
+def _thin(trials: All, kind: Kind, total: int) -> tuple[TrialRecord, ...]:
     if total <= MOST_TRIALS:
-        return trials
+        return trials.whole
     share = (MOST_TRIALS - MOST_OF_FRONT) / total
     limit = MOST_OF_FRONT if kind == "front" else max(1, int(share * len(trials)))
-    return [trials[index] for index in spread_indices(len(trials), limit)]
+    return trials.select(np.array(spread_indices(len(trials), limit), dtype=np.int64)).whole
 
 
 def trial_columns(record: StudyRecord, summary: Summary, trials: Trials) -> list[dict[str, Any]]:
