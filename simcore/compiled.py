@@ -1,9 +1,11 @@
-"""`compiled`, `borrowing` and `inlined`: numba's `njit` where numba is installed, the plain function where it is not.
+"""`compiled`, `borrowing`, `inlined`, `merged`: numba's `njit` where numba is installed, else the plain function.
 
-A compiled function is cached on disk. One that is `borrowing` or `inlined` makes no arrays and keeps none: what it is
-given lives as long as its caller, so it counts no references, which would cost more than the few loads and stores of
-most kernels. What is inlined becomes part of its callers' machine code and has no cache of its own. Kernels take arrays
-and numbers only, so that a cache written by an older version never names a class that is gone.
+A compiled function is cached on disk, and compiled by one process of a machine at a time (`simcore.compiling`). One
+that is `borrowing` or `inlined` makes no arrays and keeps none: what it is given lives as long as its caller, so it
+counts no references, which would cost more than the few loads and stores of most kernels. What is inlined becomes part
+of its callers' machine code and has no cache of its own. What is merged becomes part of its only caller's source: a
+kernel is optimised with all that it calls, so in a chain of callers large kernels are optimised once for each of them.
+Kernels take arrays and numbers only, so that a cache written by an older version never names a class that is gone.
 
 numba's cache looks at the file of a function, and not at what the function calls: after a change in one file it would
 join new machine code with old, which crashes. So a kernel's stamp here is the code of all kernels it reaches, in which
@@ -13,6 +15,7 @@ modules they lie, how they are compiled, and the constants they use.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -23,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 try:
     from numba import njit
     from numba.core import event
+    from numba.core.caching import FunctionCache
 except ImportError:
     HAVE_NUMBA = False
 
@@ -30,7 +34,11 @@ except ImportError:
         """Without numba: the same function, slower."""
         return function
 
-    borrowing = inlined = compiled
+    borrowing = inlined = merged = compiled
+
+    def is_ready(kernel: Any) -> bool:
+        """Without numba nothing is compiled."""
+        return True
 
 else:
     HAVE_NUMBA = True
@@ -43,10 +51,46 @@ else:
 
         def on_end(self, event: Any) -> None:
             compiling.end()
+            cache = event.data["dispatcher"]._cache
+            if sys.exc_info()[0] is not None and isinstance(cache, _SharedCache):  # `is_failed` of numba says otherwise
+                cache.release()
 
     event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]  # numba is untyped
     UNCOUNTED: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
     """Without numba's runtime, which makes arrays and counts references to them."""
+
+    _Cache: Any = FunctionCache  # numba is untyped
+
+    class _SharedCache(_Cache):  # type: ignore[misc]
+        """A cache that one process fills at a time: the others wait, and read what it wrote."""
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            found = super().load_overload(sig, target_context)
+            if found is None:
+                compiling.claim(self._lock_path)
+                found = super().load_overload(sig, target_context)
+                if found is not None:
+                    self.release()
+            return found
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            try:
+                super().save_overload(sig, data)
+            finally:
+                self.release()
+
+        def release(self) -> None:
+            """Let others compile."""
+            compiling.release(self._lock_path)
+
+        @property
+        def _lock_path(self) -> str:
+            return f"{self._cache_file._index_path}.lock"
+
+    def is_ready(kernel: Any) -> bool:
+        """Whether the disk has machine code of a kernel, so that nobody waits for it."""
+        cache = getattr(kernel, "_cache", None)
+        return cache is None or bool(cache._cache_file._load_index())
 
     def compiled(function: F) -> F:
         """With numba: compiled at the first call, cached on disk until it or a kernel it calls changes."""
@@ -61,9 +105,15 @@ else:
         machine_code: Any = njit(forceinline=True, **UNCOUNTED)(function)
         return cast("F", machine_code)
 
+    def merged(function: F) -> F:
+        """With numba: part of its only caller before that is compiled."""
+        part: Any = njit(inline="always", error_model="numpy")(function)
+        return cast("F", part)
+
     def _stamped(function: F, machine_code: Any) -> F:
         """The kernel with its stamp where numba looks for the time of its file."""
         if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
+            machine_code._cache.__class__ = _SharedCache  # a second one would look at the disk again, for each kernel
             machine_code._cache._cache_file._source_stamp = kernel_digest(machine_code)
         return cast("F", machine_code)
 

@@ -68,6 +68,10 @@ GROUP_CATEGORY = {
 }
 
 
+LAUNCHED = 1 << 40
+"""Pieces of which a kernel is one whose launch takes no time of its own: something else counts what the host does."""
+
+
 class Compute(NamedTuple):
     """An operator, by `kind`.
 

@@ -72,7 +72,8 @@ def _simulate_jobs(design: Design, engine: str) -> Result:
         met = [f"{one.name} and {other.name} share links" for one, other in meetings(design)[:1]]
         why = [*met, *(why for share in shares_of(design)[0] for why in find_sharing(share.design)[:1])]
         why += ["links have failed, or carry less"] if design.cluster.failed_links else []
-        engine, reason = "flow" if why else "fast", why[0] if why else "no jobs share links, and " + _NOTHING_SHARED
+        apart = "no jobs share links, and " if len(design.jobs or ()) > 1 else ""
+        engine, reason = "flow" if why else "fast", why[0] if why else apart + _NOTHING_SHARED
     refuse_unplayable(design, engine)
     return replace(result_of_jobs(design, play_jobs(design, engine), engine), engine_reason=reason)
 
@@ -155,7 +156,8 @@ def _simulate_fast(design: Design, trace: bool, reason: str | None) -> tuple[Res
 def log_flows(design: Design) -> FlowLog | None:
     """What happens when in the flow engine, everything played; None where the fast engine's code plays it all.
 
-    Of several jobs what those do side by side that share links. Raises `InputError` as `simulate` does.
+    Of several jobs what those do side by side that share links, of a lone one what it does. Raises `InputError` as
+    `simulate` does.
     """
     refuse_unplayable(design, "flow")
     if design.jobs is not None:

@@ -70,7 +70,7 @@ class SamplerKind(FamilyKind):
         """See `Kind.entry`."""
         if name != AUTO:
             return super().entry(name)
-        text = "The sampler that suits the space: exact where it is small, else guided."
+        text = "The sampler that suits: exact where the space is small, else guided; multi-fidelity for slow engines."
         return Entry(self.name, name, text, "", self.example.replace("NAME", name), text=text)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import copy
+from dataclasses import replace
 
 from simcore.check.load import design_from
-from simcore.design.change import assign, parse_path
+from simcore.design.change import assign_all, parse_path
 from simcore.design.design import Design
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import Document, parse_document, read_document
@@ -32,14 +33,12 @@ def change_document(document: Document, changes: list[str]) -> Document:
     problems: list[Problem] = []
     for change in changes:
         path_text, equals, value_text = change.partition("=")
-        path = parse_path(path_text.strip())
-        if not equals or path is None:
+        path = path_text.strip()
+        if not equals or parse_path(path) is None:
             problems.append(Problem(("--set",), "PATH=VALUE, such as parallelism.tensor=8", f"'{change}'"))
             continue
         value = parse_document(f"value: {value_text}", f"--set {change}").data["value"]
-        problem = assign(data, path, value)
-        if problem is not None:
-            problems.append(Problem(("--set",), problem.expected, f"'{change}'", problem.fix))
+        problems += [replace(p, path=("--set",), found=f"'{change}'") for p in assign_all(data, {path: value})]
     if problems:
         raise InputError(problems, "command line")
     return Document(document.source, data, document.lines)

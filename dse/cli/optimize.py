@@ -58,8 +58,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sampler",
         metavar="NAME",
-        help="auto, exact, guided-exact, guided, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, one of an installed "
-        "package, package.module:Class of an Optuna sampler, or optunahub:samplers/NAME:Class [study.sampler, auto]",
+        help="auto, exact, guided-exact, guided, multi-fidelity, random, exhaustive, qmc, nsga2, nsga3, tpe, gp, an "
+        "installed one, package.module:Class of Optuna, optunahub:samplers/NAME:Class [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
     command.add_argument("--jobs", type=positive_integer, metavar="N", help="workers [1; on a cluster, one per CPU]")

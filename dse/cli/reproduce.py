@@ -17,12 +17,35 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dse.door.progress import Phases
-    from dse.reproduce.play import Obtained
+    from dse.reproduce.play import Obtained, Player
     from dse.reproduce.study import Study
 
 PICTURES = "pictures/reproduction"
 """Where pictures are, beside the page."""
-EXAMPLES = """examples:
+HEAD = """# Published results, reproduced
+
+Written by `dse reproduce --out docs/reproduction.md`.
+
+Verdicts: *exact*; *reproduced*, within the tolerance of the table; *fitted*, within it, with a quantity that was fitted
+to this study or chosen after a look at it, as the table says, so it is no independent evidence; *known to differ*, a
+miss, with its cause. Tables without published values are ours.
+
+"""
+LINE_SECONDS = 30.0
+"""Between two lines of progress where stderr is no terminal."""
+EXAMPLES = """studies:
+  astra-sim     finish times of ASTRA-sim's tutorials and examples, to the nanosecond
+  astra-sim-2   ASTRA-sim 2.0: a wafer against scheduled networks, pools of memory
+  co-design     all layers of the stack searched together against each alone
+  comet         COMET: degrees, expanded memory, compute, networks, clusters
+  fred          FRED: a mesh on a wafer against switches that reduce
+  hierarchical  networks of two, three and four dimensions at equal cost
+  libra         LIBRA: optima of bandwidth, and what a simulator makes of them
+  recipes       published configurations of practitioners, and what a search chooses
+  roce          congestion controls of RoCE
+  themis        Themis: the order in which chunks visit dimensions
+
+examples:
   dse reproduce                        # all studies
   dse reproduce themis
   dse reproduce --quick                # a few rows of each
@@ -30,7 +53,7 @@ EXAMPLES = """examples:
 
 What was measured is kept in runs/reproduce, so that an interrupted run goes on where it was.
 --json prints [{study, part, place, chosen, unit, published, compare, obtained, shown, difference, relative, verdict,
-why}].
+why, fitted}].
 """
 
 
@@ -50,8 +73,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `dse reproduce`."""
+    from dse.door.display import Display
     from dse.door.progress import Phases
-    from dse.reproduce.play import obtain
+    from dse.reproduce.files import raise_all
+    from dse.reproduce.play import Player
     from dse.reproduce.study import find_studies
     from dse.reproduce.table import as_json, markdown, summary
     from dse.study.files import write_whole
@@ -68,15 +93,18 @@ def run(options: argparse.Namespace) -> int:
     options.interrupt.farewell = lambda: (
         f"interrupted: what was measured is kept; the same command goes on ({total} rows)"
     )
-    with Phases(options.interrupt) as phases:
-        for study, rows in studies:
+    played = [(study, rows, Player(study, options.kept)) for study, rows in studies]
+    with Phases(options.interrupt, Display(every=LINE_SECONDS)) as phases:
+        phases.phase("reading what is run")
+        raise_all([error for _, rows, player in played for error in player.check(rows)])
+        for study, rows, player in played:
             phases.phase(f"reproducing {study.name}")
-            done = list(obtain(study, rows, options.kept, lambda row: phases.note(f"{row.part.name}: {row.text}")))
+            done = list(player.obtain(rows, lambda row: phases.note(f"{row.part.name}: {row.text}")))
             every += done
             if not options.json:
                 _print(study, done)
             if options.out is not None:
-                pictures = {} if options.quick else _draw(study, options, phases)
+                pictures = {} if options.quick else _draw(study, player, options, phases)
                 pages.append(markdown(study, done, pictures))
     if options.out is not None:
         write_whole(options.out, _page(pages).encode())
@@ -96,16 +124,14 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(each.expected for each in every) else 1
 
 
-def _draw(study: Study, options: argparse.Namespace, phases: Phases) -> dict[str, list[str]]:
+def _draw(study: Study, player: Player, options: argparse.Namespace, phases: Phases) -> dict[str, list[str]]:
     """The study's pictures, written beside the page: part -> links."""
     from dse.report.plots.style import render
     from dse.reproduce.picture import draw_plot
-    from dse.reproduce.play import Player
     from dse.study.files import write_whole
 
-    player = Player(study, options.kept)
     links: dict[str, list[str]] = {}
-    for part in study.document.parts:
+    for part in study.parts:
         for plot in part.plots:
             phases.note(f"drawing {plot.file}")
             path = Path(PICTURES) / f"{study.name}-{plot.file}.png"
@@ -122,13 +148,16 @@ def _print(study: Study, obtained: list[Obtained]) -> None:
     from dse.reproduce.table import summary
 
     console = Console(highlight=False, markup=False)
-    console.print(f"{study.document.title}: {summary(obtained)}", style="bold")
-    console.print(f"{study.document.source}. {study.document.about}".rstrip(), style="dim")
+    console.print(f"{study.title}: {summary(obtained)}", style="bold")
+    console.print(f"{study.source}. {study.about}".rstrip(), style="dim")
     for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
         listed = list(rows)
         console.print(f"\n{name}", style="underline")
         if listed[0].row.part.about:
             console.print(listed[0].row.part.about, style="dim")
+        fitted = listed[0].row.part.fitted
+        if fitted is not None:
+            console.print(f"Fitted: {fitted.what}", style="dim")
         console.print(_table(listed))
         for why, differing in groupby(listed, key=lambda each: each.row.why):
             if why:
@@ -159,5 +188,4 @@ def _table(rows: list[Obtained]) -> Table:
 
 
 def _page(pages: list[str]) -> str:
-    head = "# Published results, reproduced\n\nWritten by `dse reproduce --out docs/reproduction.md`.\n\n"
-    return head + "\n".join(pages)
+    return HEAD + "\n".join(pages)

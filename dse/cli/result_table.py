@@ -14,7 +14,7 @@ from dse.report.power import power_rows
 from dse.report.screen import Unbroken
 from dse.report.units import format_with_unit, label, scale
 from simcore.metrics import METRICS
-from simcore.result import Result
+from simcore.result import NOTICES, Result, notices_in
 
 
 def print_result(result: Result) -> None:
@@ -32,8 +32,7 @@ def print_result(result: Result) -> None:
         _installed(result),
         _provenance_section(result),
         _crossing_section(result),
-        _penalties_section(result),
-        _fallbacks_section(result),
+        *_notice_sections(result),
         _solved_section(result),
     ):
         if section is not None:
@@ -90,7 +89,7 @@ def _time_section(result: Result) -> Section:
     if result.time_per_output_token_s is not None:
         table.add_row("time per output token", format_with_unit(result.time_per_output_token_s, "s"))
     title = f"Iteration {format_with_unit(total, 's')} on {result.npus:,} NPUs"
-    if result.jobs:
+    if len(result.jobs) > 1:
         title = f"Iteration of the slowest job {format_with_unit(total, 's')}; all jobs, {result.npus:,} NPUs"
     return f"{title}{rate}{mfu}", table
 
@@ -102,7 +101,8 @@ def _jobs_section(result: Result) -> Section | None:
     table = _table(*HEADS)
     for row in job_rows(result.jobs):
         table.add_row(*row)
-    return f"{len(result.jobs)} jobs, engine {result.engine}. {' '.join(describe_jobs(result.jobs))}", table
+    counted = "One job" if len(result.jobs) == 1 else f"{len(result.jobs)} jobs"
+    return " ".join([f"{counted}, engine {result.engine}.", *describe_jobs(result.jobs)]), table
 
 
 def _memory_section(result: Result) -> Section | None:
@@ -220,24 +220,13 @@ def _crossing_section(result: Result) -> Section | None:
     return "Between workers, a replica's batch", table
 
 
-def _penalties_section(result: Result) -> Section | None:
-    """What the design is known to pay that nothing counts."""
-    if not result.not_modelled:
-        return None
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for text in result.not_modelled:
-        table.add_row(text)
-    return "Not counted", table
-
-
-def _fallbacks_section(result: Result) -> Section | None:
-    """Which groups go without the reduction in switches that the design asks for."""
-    if not result.fallbacks:
-        return None
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for text in result.fallbacks:
-        table.add_row(text)
-    return "Not reduced in switches", table
+def _notice_sections(result: Result) -> Iterator[Section]:
+    """What the result says beside its numbers, a section for each kind."""
+    for words, texts in notices_in({kind: getattr(result, kind) for kind in NOTICES}):
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for text in texts:
+            table.add_row(text)
+        yield words, table
 
 
 def _solved_section(result: Result) -> Section | None:

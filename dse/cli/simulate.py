@@ -83,11 +83,12 @@ def _simulate(design: Design, engine: str | Engine) -> Result:
 
 def _trace(design: Design, result: Result, path: Path) -> None:
     """Write the trace of the engine that played, of one that keeps no log of the fast one; and say what it lacks."""
+    from simcore.design.jobs import lone_job
     from simcore.engine.trace import write_trace
     from simcore.simulate import log_flows, simulate_traced
 
     log = log_flows(design) if result.engine == "flow" else None
-    lost = write_trace(design, result, log or simulate_traced(design)[1], path)
+    lost = write_trace(design, result, log or simulate_traced(lone_job(design))[1], path)
     if result.engine not in ("fast", "flow"):
         note = "each group with its links to itself (engine fast)"
         print(
@@ -111,8 +112,10 @@ def _check_outputs(trace: Path | None, folder: Path | None) -> None:
 
 
 def _export(design: Design, folder: Path) -> None:
+    from simcore.design.jobs import lone_job
     from simcore.traces.export import differences, export
 
+    design = lone_job(design)
     files = export(design, folder)
     workload = files[-1] if files[-1].name == "workload.et" else folder / "workload"
     groups = " --comm-group-configuration comm_groups.json" if (folder / "comm_groups.json").exists() else ""

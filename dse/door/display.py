@@ -46,10 +46,15 @@ class _Pace:
 
 
 class Display:
-    """Shows phases one after the other. `wrap` makes a larger picture of the line that is redrawn."""
+    """Shows phases one after the other.
 
-    def __init__(self, wrap: Callable[[RenderableType], RenderableType] = lambda line: line) -> None:
-        self._wrap = wrap
+    `wrap` makes a larger picture of the line that is redrawn; `every` is the time between plain lines [s].
+    """
+
+    def __init__(
+        self, wrap: Callable[[RenderableType], RenderableType] = lambda line: line, every: float = LINE_SECONDS
+    ) -> None:
+        self._wrap, self._every = wrap, every
         self._name, self._kind = "", ""
         self._text: Callable[[], str] = str
         self._done: float | None = None
@@ -114,7 +119,7 @@ class Display:
     def _write_lines(self) -> None:
         while not self._over.wait(0.1):
             now = time.monotonic()
-            if now - self._shown >= max(LINE_SECONDS, LINES * (now - self._began)) - 0.1:
+            if now - self._shown >= max(self._every, LINES * (now - self._began)) - 0.1:
                 self._shown = now
                 print(self.describe(), file=sys.stderr)
 

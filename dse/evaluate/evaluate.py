@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from simcore.bounds.design import bound, bound_any_design
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
+from simcore.document.named_files import Place, know_places, known_places
 from simcore.document.problem import Problem
 from simcore.engine.registry import engine_named
 from simcore.metrics import CLUSTER, metrics, metrics_before, with_measured
@@ -86,6 +87,13 @@ class Evaluator:
     constraints: tuple[Constraint, ...]
     engine: str | Callable[[Design], Result] = "auto"
     """A built-in engine, `package.module:function`, or the function itself."""
+    places: Mapping[str, Place] = field(default_factory=known_places, repr=False, compare=False)
+    """Where the process that made it found the files that documents name; other processes take them over."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In another process."""
+        self.__dict__.update(state)
+        know_places(self.places)
 
     @cached_property
     def _engine(self) -> str | Callable[[Design], Result]:

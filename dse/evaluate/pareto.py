@@ -23,6 +23,47 @@ def front_mask(points: Matrix) -> NDArray[np.bool_]:
     return mask
 
 
+_MOST_PAIRS = 2_000_000
+"""Pairs of points that are compared at once."""
+
+
+def dominated_mask(front: Matrix, points: Matrix) -> NDArray[np.bool_]:
+    """Which of `points` `[N, M]` some member of `front` `[F, M]` dominates, `[N]`."""
+    mask = np.zeros(len(points), bool)
+    if not len(front) or not len(points):
+        return mask
+    best, worst = points.min(axis=0), points.max(axis=0)
+    if ((front <= best).all(axis=1) & (front < best).any(axis=1)).any():
+        return ~mask  # one member dominates even what has the best of all points
+    able = front[(front <= worst).all(axis=1)]
+    step = max(1, _MOST_PAIRS // len(points))
+    for begin in range(0, len(able), step):
+        left = np.flatnonzero(~mask)
+        no_worse = np.ones((len(left), len(able[begin : begin + step])), bool)
+        better = np.zeros_like(no_worse)
+        for column in range(points.shape[1]):
+            own, others = points[left, column, None], able[begin : begin + step, column]
+            no_worse &= others <= own
+            better |= others < own
+        mask[left] = (no_worse & better).any(axis=1)
+    return mask
+
+
+def shares_behind(front: Matrix, corners: Matrix) -> NDArray[np.float64]:
+    """By which share of its values each member of `front` `[F, M]` is at most behind `corners` `[C, M]`, `[F]`.
+
+    That by which some corner is better in all objectives at once, at the most (the epsilon indicator of Zitzler et al.
+    2003, relative to the member); 0 where none is. Infinite where a corner is not known (minus infinity) in any.
+    """
+    found = np.zeros(len(front))
+    for corner in corners:
+        better = np.maximum(front - corner, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(better > 0, better / np.abs(front), 0.0)
+        found = np.maximum(found, shares.min(axis=1))
+    return found
+
+
 def hypervolume(points: Matrix, reference: NDArray[np.float64]) -> float:
     """Volume dominated by `points` `[N, M]` and bounded by `reference` `[M]`; 0 for no points."""
     import moocore

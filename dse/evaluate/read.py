@@ -12,6 +12,7 @@ from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics
 from simcore.result import (
+    NOTICES,
     Activity,
     Cost,
     Crossing,
@@ -41,10 +42,11 @@ def read_result(document: Mapping[str, Any]) -> Result:
         "staleness": None if staleness is None else _read_part(Staleness, staleness),
         "crossing": None if crossing is None else _read_part(Crossing, crossing),
         "order_notes": tuple(document.get("order_notes", ())),
+        "library_notes": tuple(document.get("library_notes", ())),
         "jobs": tuple(
             _read_part(JobResult, {**each, "nodes": tuple(each["nodes"])}) for each in document.get("jobs", ())
         ),
-        "fallbacks": tuple(document.get("fallbacks", ())),
+        **{kind: tuple(document.get(kind, ())) for kind in NOTICES},
     }
     return _read_part(Result, {**document, **parts})
 

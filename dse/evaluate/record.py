@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point
+from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point, shares_behind
 from dse.evaluate.trial import VALID as VALID
 from dse.evaluate.trial import State as State
 from dse.evaluate.trial import TrialRecord as TrialRecord
@@ -57,6 +57,9 @@ class StudyRecord:
     leaders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Objective -> the design that its bound comes from, where one is known: the job that reaches it, on some network
     of its shape."""
+    corners: tuple[tuple[float, ...], ...] | None = None
+    """Values of all objectives, to be minimised: of what is not known to be worse than the front, no feasible design is
+    better than some row in any of them (`dse.proof.certificate`). None: nothing is known of all together."""
     hypothetical: str = ""
     """Why clusters may be ones that nobody sells, as a sentence; empty where those are cut."""
 
@@ -97,6 +100,19 @@ class StudyRecord:
             return given
         trials = self.feasible_trials
         return reference_point(self.losses(trials)) if len(trials) else None
+
+    @property
+    def behind(self) -> tuple[float | None, ...]:
+        """By which share each member of the front is at most behind the true one (`shares_behind`), in its order.
+
+        None where nothing is known.
+        """
+        front = self.front
+        if self.corners is None or not front:
+            return (None,) * len(front)
+        corners = np.array(self.corners).reshape(-1, len(self.objectives))
+        found = shares_behind(self.losses(front), corners)
+        return tuple(float(share) if np.isfinite(share) else None for share in found)
 
     @cached_property
     def hypervolume(self) -> float:

@@ -125,6 +125,11 @@ def _put(document: Any, path: Path, value: Any) -> None:
         document[path[-1]] = value
 
 
+def job_path(document: Document) -> Path:
+    """Where the sections of the one job of a document stand: at its top, or in its single entry of `jobs`."""
+    return ("jobs", 0) if "jobs" in document else ()
+
+
 def value_at(document: Any, path: Path) -> Any:
     """What stands at a path of a document; `ABSENT` where nothing does."""
     for part in path:

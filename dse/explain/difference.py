@@ -12,7 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dse.explain.changes import ABSENT, DIMENSIONS, MACHINE, NETWORK, NIC_KEYS, NICS, Change, Document, value_at
+from dse.explain.changes import (
+    ABSENT,
+    DIMENSIONS,
+    MACHINE,
+    NETWORK,
+    NIC_KEYS,
+    NICS,
+    Change,
+    Document,
+    job_path,
+    value_at,
+)
 from dse.report.reasons import breakdown, memory_parts
 from dse.report.screen import name_memory
 from simcore.document.problem import Path, format_path
@@ -20,7 +31,7 @@ from simcore.result import Cost, Result
 
 DEGREES = ("tensor", "pipeline", "data", "context", "expert")
 _WITH_BLOCKS: tuple[Path, ...] = (DIMENSIONS, ("system", "collective"), ("cluster", "placement"))
-_SHARDED: tuple[Path, ...] = tuple(("parallelism", name) for name in ("zero", "accumulate", "gather"))
+_SHARDED = ("zero", "accumulate", "gather")
 """The stage of ZeRO, and what only some stages have."""
 _NPU: Path = ("cluster", "npu")
 _OF_MACHINE = ("latency", "tier", "efficiency", "affinity", "library")
@@ -48,11 +59,13 @@ def changes_between(one: Document, other: Document) -> tuple[Change, ...]:
 
 
 def _changes(one: Document, other: Document) -> Iterator[Change]:
-    degrees: list[Path] = [("parallelism", name) for name in DEGREES]
+    section: Path = (*job_path(one), "parallelism")
+    degrees: list[Path] = [(*section, name) for name in DEGREES]
     blocks = _blocks(one) != _blocks(other)
     together = [("degrees", degrees), *([(NETWORK, list(_WITH_BLOCKS))] if blocks else [])]
-    if value_at(one, _SHARDED[0]) != value_at(other, _SHARDED[0]):
-        together.append(("zero", list(_SHARDED)))
+    sharded: list[Path] = [(*section, name) for name in _SHARDED]
+    if value_at(one, sharded[0]) != value_at(other, sharded[0]):
+        together.append(("zero", sharded))
     machine = _of_machine(one, other) if not blocks else []
     together += [(MACHINE, [_NPU, *machine])] if machine else []
     taken = {path for _, paths in together for path in paths}
@@ -74,7 +87,9 @@ def _differing_leaves(one: Document, other: Document) -> list[Path]:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of all values that are no mappings."""
+    """The paths of all values that are no mappings; of `jobs` those inside them."""
+    if path == ("jobs",):
+        value = dict(enumerate(value))
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, (*path, key))
@@ -121,6 +136,7 @@ def _of_machine(one: Document, other: Document) -> list[Path]:
 
 
 def _short(path: Path) -> str:
+    path = path[2:] if path[0] == "jobs" else path
     return format_path(path[1:] if path[0] in _SHORT and len(path) > 1 else path)
 
 

@@ -29,6 +29,8 @@ from dse.report.describe import headline
 from dse.report.values import to_plain
 from simcore.cost.price import network_cost
 from simcore.design.design import Design
+from simcore.design.jobs import lone_job
+from simcore.document.problem import InputError, Problem
 from simcore.engine.anatomy import collectives_of, operators_of
 from simcore.result import Result
 from simcore.simulate import simulate
@@ -107,8 +109,9 @@ class Compared:
 def explain(design: Design, budget: int = BUDGET, progress: Progress = be_silent) -> Explained:
     """A design explained: its parts, and what single steps of its common keys change, at most `budget` of them.
 
-    Raises `InputError` where engine `auto` cannot play the design.
+    Raises `InputError` where engine `auto` cannot play the design, and for several jobs.
     """
+    alone = lone_job(design)
     side = Side(design, simulate(design))
     document, steps = side.document, steps_of(side.document)
     tried = []
@@ -116,21 +119,26 @@ def explain(design: Design, budget: int = BUDGET, progress: Progress = be_silent
         tried.append(attempt(document, [step]))
         progress(len(tried), min(len(steps), budget))
     tried.sort(key=by_seconds)
-    return Explained(side, explain_parts(design, side.result), tuple(tried), max(0, len(steps) - budget))
+    return Explained(side, explain_parts(alone, side.result), tuple(tried), max(0, len(steps) - budget))
 
 
 def explain_against(design: Design, other: Design, budget: int = BUDGET, progress: Progress = be_silent) -> Compared:
     """A design explained against another one; `budget` limits the simulations of changes.
 
-    Raises `InputError` where engine `auto` cannot play one of them.
+    Raises `InputError` where engine `auto` cannot play one of them, for several jobs, and where one of them alone says
+    `jobs`: then no change leads from the one document to the other.
     """
+    alone = [lone_job(each) for each in (design, other)]
+    if (design.jobs is None) != (other.jobs is None):
+        fix = "write workload and parallelism of the other one as its only job, with its npus"
+        raise InputError([Problem(("jobs",), "in both designs, or in neither", "in one", fix)])
     one, two = Side(design, simulate(design)), Side(other, simulate(other))
     changes = changes_between(one.document, two.document)
     return Compared(
         side=one,
-        parts=explain_parts(design, one.result),
+        parts=explain_parts(alone[0], one.result),
         against=two,
-        against_parts=explain_parts(other, two.result),
+        against_parts=explain_parts(alone[1], two.result),
         changes=changes,
         time=time_differences(one.result, two.result),
         cost=cost_differences(one.result, two.result),
@@ -141,8 +149,9 @@ def explain_against(design: Design, other: Design, budget: int = BUDGET, progres
 
 def _design_json(side: Side, parts: tuple[Part, ...]) -> dict[str, Any]:
     stage = side.result.stage or 0
-    operators = [asdict(use) for use in operators_of(side.design, stage)]
-    uses = collectives_of(side.design, stage)
+    alone = lone_job(side.design)
+    operators = [asdict(use) for use in operators_of(alone, stage)]
+    uses = collectives_of(alone, stage)
     collectives = [{**asdict(use), "category": use.category.name.lower()} for use in uses]
     return {
         "design": side.as_json(),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
 
-from dse.explain.changes import ABSENT, Change, Document, value_at
+from dse.explain.changes import ABSENT, Change, Document, job_path, value_at
 from dse.space.hole import divisors
 from simcore.collective import ALGORITHMS
 from simcore.document.problem import Path
@@ -19,6 +19,8 @@ from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.schedule import SCHEDULES
 
 _TRADED = ("tensor", "pipeline", "data", "context")
+_OF_JOB = "parallelism"
+"""The section that each job has for itself."""
 _DOUBLED: tuple[Path, ...] = (("parallelism", "microbatch"), ("parallelism", "interleave"), ("system", "chunks"))
 _NAMED: dict[Path, tuple[Any, ...]] = {
     ("parallelism", "zero"): (0, 1, 2, 3),
@@ -36,8 +38,13 @@ def steps_of(document: Document) -> tuple[Change, ...]:
     return tuple(change for family in (_degrees, _counts, _names, _algorithms) for change in family(document))
 
 
+def _path(document: Document, path: Path) -> Path:
+    """Where a key of a design without `jobs` stands in a document."""
+    return (*job_path(document), *path) if path[0] == _OF_JOB else path
+
+
 def _degrees(document: Document) -> Iterator[Change]:
-    paths: dict[str, Path] = {name: ("parallelism", name) for name in _TRADED}
+    paths: dict[str, Path] = {name: _path(document, (_OF_JOB, name)) for name in _TRADED}
     degrees = {name: value_at(document, path) for name, path in paths.items()}
     for giver, taker in permutations(_TRADED, 2):
         give, take = degrees[giver], degrees[taker]
@@ -49,7 +56,7 @@ def _degrees(document: Document) -> Iterator[Change]:
 
 
 def _counts(document: Document) -> Iterator[Change]:
-    for path in _DOUBLED:
+    for path in (_path(document, key) for key in _DOUBLED):
         now = value_at(document, path)
         if isinstance(now, int) and not isinstance(now, bool):
             later = [2 * now, *([now // 2] if now % 2 == 0 else [])]
@@ -57,7 +64,8 @@ def _counts(document: Document) -> Iterator[Change]:
 
 
 def _names(document: Document) -> Iterator[Change]:
-    for path, known in _NAMED.items():
+    for key, known in _NAMED.items():
+        path = _path(document, key)
         now = value_at(document, path)
         if now is not ABSENT:
             yield from (Change(str(path[-1]), {path: (now, new)}) for new in known if new != now)

@@ -8,6 +8,7 @@ from dse.export.deepspeed import DeepSpeed
 from dse.export.megatron import Megatron
 from dse.export.torchtitan import TorchTitan
 from simcore.design.design import Design
+from simcore.design.jobs import lone_job
 from simcore.design.workload import USUAL, workload_tag
 from simcore.document.problem import InputError, Problem
 from simcore.layout.settle import settle
@@ -24,8 +25,7 @@ def export(design: Design, target: str) -> Exported:
     Raises `InputError` where the design is not one transformer in training, or the program has no such model.
     """
     program = TARGETS[target]
-    if design.jobs is not None:
-        raise InputError([Problem(("jobs",), "one job", f"{len(design.jobs)} jobs", "export a design of each")])
+    design = lone_job(design)
     if (tag := workload_tag(design.workload)) != USUAL:
         raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
     design = settle(design)

@@ -19,7 +19,7 @@ import numpy as np
 
 from dse.evaluate.aggregate import aggregate, is_shared
 from dse.evaluate.note import Note, be_silent
-from dse.proof.least import Search, Times
+from dse.proof.least import Search, Times, Unknown
 from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
@@ -45,6 +45,10 @@ MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
 
 
+ShapeBounds = tuple[Mapping[str, float | None], ...]
+"""Of each shape the bounds of all metrics, by name."""
+
+
 @dataclass(frozen=True)
 class ProvenLimit:
     """A proven bound of an objective; None where there is none."""
@@ -62,27 +66,44 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     return {name: limit.value for name, limit in space_limits(space).items()}
 
 
-def space_limits(space: Space, note: Note = be_silent) -> dict[str, ProvenLimit]:
+def space_limits(space: Space, note: Note = be_silent, phased: bool = True) -> dict[str, ProvenLimit]:
     """As `space_bounds`, with what each bound comes from; `note` is told how far they are."""
+    return limits_and_shapes(space, note, phased)[0]
+
+
+def limits_and_shapes(
+    space: Space, note: Note = be_silent, phased: bool = True
+) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
+    """As `space_limits`, with the bounds that are proven by then of each shape; None where shapes are not known.
+
+    A shape is a workload on so many NPUs of a kind, in a network of given sizes, at given prices. Every feasible design
+    is of one of them. Unless `phased` no time counts that a collective or a schedule takes: only the workload's FLOPs
+    at the peak of all NPUs, which holds whatever the network does.
+    """
+    if space.jobs and not phased:
+        return {objective.name: ProvenLimit() for objective in space.objectives}, None
     if space.jobs:
-        return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}
+        return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}, None
     try:
-        shapes = _shapes_of(space)
-        return {objective.name: _best_limit(objective, shapes, space, note) for objective in space.objectives}
+        shapes = _shapes_of(space, phased)
+        limits = {objective.name: _best_limit(objective, shapes, space, note) for objective in space.objectives}
     except (InfiniteError, ValueError):
-        return {objective.name: ProvenLimit() for objective in space.objectives}
+        return {objective.name: ProvenLimit() for objective in space.objectives}, None
+    known = [bounds for shape in shapes if (bounds := shape.bounds) is not None]
+    return limits, tuple(bounds for bounds in known if not is_infeasible(space.constraints, bounds))
 
 
-def _shapes_of(space: Space) -> list[_BoundedShape]:
+def _shapes_of(space: Space, phased: bool) -> list[_BoundedShape]:
     """The shapes of a space, where they can be enumerated; raises `ValueError` where they are too many."""
     if isinstance(cluster := space.template["cluster"], Choice):
         one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
-        return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template))]
+        return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template), phased)]
     designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
     if len(designs) > MOST_SHAPES:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
     times, sold = LeastTimes(space), sold_only(space)
-    return [_BoundedShape(d, times.search_of(d)) for d in designs if _has_precision(d) and sold(d)]
+    search_of = times.search_of if phased else lambda design: Unknown()
+    return [_BoundedShape(d, search_of(d)) for d in designs if _has_precision(d) and sold(d)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:

@@ -7,12 +7,13 @@ where a part of it is bounded on the wrong side alone, as `cost.total` is in `-c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
 from dse.evaluate.note import Note, be_silent
-from dse.proof.bound import ProvenLimit, bound_over_jobs, space_bounds, space_limits
-from dse.proof.parts import is_proven_of
+from dse.proof.bound import ProvenLimit, ShapeBounds, bound_over_jobs, limits_and_shapes, space_bounds
+from dse.proof.parts import is_computing_proven_of, is_proven_of
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
 from dse.space.objective import Objective
@@ -25,50 +26,93 @@ from simcore.metrics import METRICS
 
 def proven_bounds(space: Space, engine: str) -> dict[str, float | None]:
     """The proven bound of each objective over every design of the space; None where there is none."""
-    return {name: limit.value for name, limit in proven_limits(space, engine).items()}
+    return {name: limit.value for name, limit in certify(space, engine).limits.items()}
 
 
-def proven_limits(space: Space, engine: str, note: Note = be_silent) -> dict[str, ProvenLimit]:
-    """As `proven_bounds`, with the design that each bound comes from; of an expression there is none.
+Corners = tuple[tuple[float, ...], ...]
+"""Values of all objectives, to be minimised: no feasible design is better than some row in any of them."""
 
-    Only what holds for the results of `engine`. `note` is told how far they are.
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven of a space."""
+
+    limits: Mapping[str, ProvenLimit]
+    """By objective, with the design that the bound comes from; of an expression there is none."""
+    corners: Corners | None = None
+    """One for each shape of the cluster; None where these are not known."""
+
+
+def certify(space: Space, engine: str, note: Note = be_silent) -> Certificate:
+    """The bounds of each objective alone, and of all together.
+
+    Only what holds for the results of `engine`: of one that plays messages, of what a simulation decides, only what
+    follows from the FLOPs at the peak of the NPUs. `note` is told how far they are.
     """
     known = {o.name for o in space.objectives if is_proven_of(engine, _metrics_of(o))}
     # A shape that breaks a constraint by a bound that does not hold might yet meet it.
     kept = tuple(c for c in space.constraints if is_proven_of(engine, set(c.metrics) - {"fits", ORDERABLE}))
-    asked = replace(space, objectives=tuple(o for o in space.objectives if o.name in known), constraints=kept)
-    found = _limits(asked, engine, note) if known else {}
-    return {o.name: found.get(o.name, ProvenLimit()) for o in space.objectives}
+    limits, shapes = {o.name: ProvenLimit() for o in space.objectives}, None
+    for phased in (True, False):
+        wanted = tuple(o for o in space.objectives if (o.name in known) == phased)
+        if wanted and (phased or is_computing_proven_of(engine)):
+            asked = replace(space, objectives=wanted, constraints=kept)
+            found, of_shapes = _limits(asked, engine, note, phased)
+            limits |= found
+            shapes = of_shapes if phased else shapes
+    if shapes is None:
+        return Certificate(limits)
+    return Certificate(limits, tuple(_corner(space.objectives, known, bounds) for bounds in shapes))
+
+
+def _corner(
+    objectives: Sequence[Objective], known: Collection[str], bounds: Mapping[str, float | None]
+) -> tuple[float, ...]:
+    """The bounds of a shape's objectives, those that are `known`; minus infinity of the others."""
+    between = interval_lookup(bounds)
+
+    def loss(objective: Objective) -> float:
+        usual = objective.expression is not None or objective.direction == METRICS[objective.name].direction
+        if objective.name not in known or not usual:
+            return -inf
+        value = bounds.get(objective.name) if objective.expression is None else bound_of(objective, between)
+        return -inf if value is None else objective.sign * value
+
+    return tuple(map(loss, objectives))
 
 
 def unproven_notice(space: Space, engine: str) -> str:
-    """Of which objectives nothing is proven because of the engine, as a sentence; empty where of none."""
+    """Of which objectives less or nothing is proven because of the engine, as sentences; empty where of none."""
     names = [o.name for o in space.objectives if not is_proven_of(engine, _metrics_of(o))]
     if not names or space.jobs:
         return ""
-    plays = "engine" if engine in BUILT_IN else "the engine"
+    plays, listed = "engine" if engine in BUILT_IN else "the engine", " and ".join(names)
+    start = f"Bounds on time are made of phases, and {plays} {engine} plays something else, which may be faster: "
+    if is_computing_proven_of(engine):
+        return f"{start}of {listed} only what the FLOPs take at the NPUs' peak is proven."
     return (
-        f"Bounds on time are made of phases, and {plays} {engine} plays something else, which may be faster: nothing "
-        f"is proven of {' and '.join(names)}."
+        f"{start}nothing is proven of {listed}. If its NPUs compute no faster than their peak, "
+        "what is proven with engine packets holds."
     )
 
 
-def _limits(space: Space, engine: str, note: Note) -> dict[str, ProvenLimit]:
-    """The bounds of objectives that can be proven."""
+def _limits(space: Space, engine: str, note: Note, phased: bool) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
+    """The bounds of objectives that can be proven, and those of all metrics of each shape; see `limits_and_shapes`."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
-        return space_limits(space, note)
+        return limits_and_shapes(space, note, phased)
     if space.jobs:
         over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job), engine) for job in space.jobs])
-        return {name: ProvenLimit(value) for name, value in over.items()}
+        return {name: ProvenLimit(value) for name, value in over.items()}, None
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural_objectives(sorted(names - {objective.name for objective in plain}))
-    found = space_limits(replace(space, objectives=(*plain, *more)), note)
+    found, shapes = limits_and_shapes(replace(space, objectives=(*plain, *more)), note, phased)
     between = interval_lookup({name: limit.value for name, limit in found.items()})
-    return {
+    limits = {
         o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives
     }
+    return limits, shapes
 
 
 def _metrics_of(objective: Objective) -> list[str]:

@@ -15,7 +15,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from dse.proof.branch import Brancher, join_designs
+from dse.proof.branch import Brancher
+from dse.proof.join import join_designs
 from dse.proof.parts import Networks, SpacePart
 from simcore.bounds.compute import compute_seconds, layers_joules, layers_seconds, shared_seconds, work_joules
 from simcore.check.check import check

@@ -92,7 +92,11 @@ def _least_time(
     for lifted, start, family in sorted(spans, key=lambda span: span[:2]):
         if lifted >= best:
             break
-        least = lifted if budget is None else max(lifted, _least_split_time(node, family, budget, best))
+        least = (
+            lifted
+            if budget is None
+            else max(lifted, _least_split_time(node, brancher.own_family(node, family), budget, best))
+        )
         if least < best:
             best, network = least, node.networks.parts[start]
     return best, network

@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.branch import join_designs
-from dse.proof.parts import JOB, Networks, SpacePart, fillings, group_networks, parse_sound
+from dse.proof.parts import JOB, Networks, fillings, group_networks, parse_sound
 from dse.proof.unsold import Keep
 from dse.space.fill import is_open, template_count
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
 from dse.space.split.solve import least_share
-from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.engine.fast.state import MAX_CHUNKS
-from simcore.network import BLOCK_KEYS
 
 MOST_NETWORKS = 2_000
 """Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
@@ -79,36 +76,6 @@ def _has_all_open(dimensions: Any) -> bool:
     if isinstance(dimensions, list):
         return all(_has_all_open(dimension) for dimension in dimensions)
     return is_open(dimensions)
-
-
-def neutral_network(design: Design) -> Networks:
-    """One network on which a job breaks a rule only if it breaks it everywhere: a single switch, any algorithm's."""
-    (first, *_) = design.cluster.dimensions
-    switch = {"topology": "switch", "size": design.cluster.npus, "leaf": None, "collective": "direct"}
-    plain = {
-        "oversubscription": 1.0,
-        **dict.fromkeys(BLOCK_KEYS),
-        "routing": None,
-        "routing_seed": 0,
-        "connections": 1,
-        "in_network": False,
-        "trees": None,
-        "tier": "node",
-        "nics": None,
-        "nic_bandwidth": None,
-        "switch": None,
-        "library": None,
-    }
-    dimension = first.model_copy(update=switch | plain)
-    cluster = design.document()["cluster"] | {"dimensions": [dimension.model_dump(mode="json", exclude_none=True)]}
-    cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links", "transport")}
-    document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
-    # The NPU is the very one of the space: written and read again, the order of its keys may change.
-    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": (), "transport": None}
-    whole = join_designs(design, parse_sound(document)).model_copy(
-        update={"cluster": design.cluster.model_copy(update=parts)}
-    )
-    return Networks.of([[(SpacePart({"cluster": cluster, "cost": "network-only"}, {}), whole)]])
 
 
 def lifted_networks(

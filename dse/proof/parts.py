@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 
 from dse.space.draw import Draw, FixedDraw, Odometer
 from dse.space.expression import Expression
-from dse.space.fill import FilledDocument, fill_template, has_solved_split, template_count
+from dse.space.fill import FilledDocument, fill_template, has_solved_split, npus_count, template_count
 from dse.space.hole import Choice, ExpressionHole, Product, Split
 from dse.space.npus import following_product
 from dse.space.open_layout import has_open_layout
 from dse.space.space import Space
 from simcore.bounds.many import NetworkFamily, is_linear
+from simcore.bounds.stacked import FamilyStack
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
@@ -32,7 +34,7 @@ from simcore.engine.registry import BUILT_IN
 from simcore.metrics import BEFORE, CLUSTER, METRICS, PRICED, is_of, metrics_before
 from simcore.reliability.counts import counts_of
 from simcore.system.edge import edge_share
-from simcore.workload.base import kind_named
+from simcore.workload.base import WorkloadKind, kind_named
 
 JOB = ("workload", "parallelism", "software")
 PROVABLE = ("auto", "fast", "flow", "reference")
@@ -51,6 +53,14 @@ def is_proven_of(engine: str, names: Iterable[str]) -> bool:
     """
     known = BEFORE if engine in BUILT_IN else CLUSTER
     return engine in PROVABLE or all(is_of(name, known) for name in names)
+
+
+def is_computing_proven_of(engine: str) -> bool:
+    """Whether an engine's NPUs compute no faster than their peak.
+
+    Those of all engines of the project: they have one model of operators (`simcore.compute`).
+    """
+    return engine in BUILT_IN
 
 
 @dataclass
@@ -113,6 +123,16 @@ class Networks:
         cluster = self.design.cluster
         return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.npus, edge_share(self.design)))
 
+    @cached_property
+    def stack(self) -> FamilyStack:
+        """The linear families together; there must be one."""
+        return FamilyStack([family for family, straight, _ in self.spans() if straight])
+
+    @cached_property
+    def in_stack(self) -> NDArray[np.bool_]:
+        """Which networks are in `stack` `[networks]`."""
+        return np.repeat(self.linear, [len(family.rates) for family in self.families])
+
     def spans(self) -> Iterator[tuple[NetworkFamily, bool, slice]]:
         """Each family, whether it is linear, and where its networks are."""
         start = 0
@@ -144,13 +164,26 @@ class Parts:
     def jobs(self) -> Iterator[SpacePart]:
         """Every filling of workload and parallelism (of everything, where the space cannot be taken apart)."""
         if not self.separable:
-            return _draw_parts(self.space.fill)
-        return fillings({k: v for k, v in self.space.template.items() if k in JOB})
+            yield from _draw_parts(self.space.fill)
+            return
+        for npus, template in self._job_templates():
+            for part in fillings(template):
+                yield part if npus is None else _on_npus(part, npus)
 
     def count_jobs(self) -> float:
         """How many those are."""
-        template = self.space.template
-        return template_count({k: v for k, v in template.items() if k in JOB} if self.separable else template)
+        if not self.separable:
+            return template_count(self.space.template)
+        return sum(template_count(template) for _, template in self._job_templates())
+
+    def _job_templates(self) -> Iterator[tuple[int | None, dict[str, Any]]]:
+        """The templates of the jobs: one, or where their degrees multiply to the NPUs one for each number of those."""
+        template = {key: inner for key, inner in self.space.template.items() if key in JOB}
+        if (degrees := following_product(template)) is None:
+            yield None, template
+            return
+        for npus in sorted(npus_count(self.space.template["cluster"])):
+            yield npus, {**template, "parallelism": {**template["parallelism"], "degrees": degrees.product_of(npus)}}
 
     @cached_property
     def networks(self) -> tuple[Networks, ...]:
@@ -161,13 +194,30 @@ class Parts:
         rest = {key: value for key, value in self.space.template.items() if key not in JOB}
         return group_networks((part, parse_sound({**job, **part.document})) for part in fillings(rest))
 
+    @cached_property
+    def _networks_by_npus(self) -> dict[int, tuple[Networks, ...]]:
+        found: dict[int, list[Networks]] = {}
+        for networks in self.networks:
+            found.setdefault(networks.design.cluster.npus, []).append(networks)
+        return {npus: tuple(each) for npus, each in found.items()}
+
     def networks_of(self, job: SpacePart) -> tuple[Networks, ...]:
         """The networks that a job can have."""
-        return self.networks if self.separable else (Networks.of([[(job, parse_sound(job.document))]]),)
+        if not self.separable:
+            return (Networks.of([[(job, parse_sound(job.document))]]),)
+        if (degrees := following_product(self.space.template)) is None:
+            return self.networks
+        return self._networks_by_npus[prod(job.document["parallelism"][degree] for degree in degrees.of)]
 
     def fill_design(self, job: SpacePart, network: SpacePart) -> FilledDocument:
         """The design document of a job on a network."""
         return self.space.fill(FixedDraw({**network.drawn, **job.drawn}))
+
+
+def _on_npus(part: SpacePart, npus: int) -> SpacePart:
+    """A job whose degrees multiply to so many NPUs, with the number of these as the whole space's draw has it."""
+    name = "parallelism.degrees"
+    return SpacePart(part.document, {f"{name}#{npus}" if key == name else key: n for key, n in part.drawn.items()})
 
 
 def group_networks(members: Iterable[tuple[SpacePart, Design]]) -> tuple[Networks, ...]:
@@ -197,8 +247,6 @@ def _draw_parts(fill: Callable[[Draw], FilledDocument]) -> Iterator[SpacePart]:
 
 def is_separable(template: Mapping[str, Any]) -> bool:
     """Whether no expression of a job looks at a network, nor the other way round, and nothing is solved from both."""
-    if following_product(template) is not None:
-        return False  # degrees that multiply to the number of NPUs of the network
     return not has_solved_split(template) and not has_open_layout(template) and not is_tied(template)
 
 
@@ -216,17 +264,25 @@ def has_proven_kinds(template: Mapping[str, Any]) -> bool:
 
     Nothing is proven of several jobs at once.
     """
+    kinds = kinds_of(template)
+    return bool(kinds) and all(kind.exact for kind in kinds)
+
+
+def kinds_of(template: Mapping[str, Any]) -> list[WorkloadKind]:
+    """The kinds of workload of a space's designs; none where they have several jobs, or what is none."""
     if "workload" not in template:
-        return False
+        return []
     workload = template["workload"]
     alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
-    return all(isinstance(a, dict) and _is_proven_workload(a) for a in alternatives)
+    if not all(isinstance(each, dict) for each in alternatives):
+        return []
+    return [kind for each in alternatives for kind in _kinds_of_workload(each)]
 
 
-def _is_proven_workload(workload: dict[str, Any]) -> bool:
+def _kinds_of_workload(workload: dict[str, Any]) -> list[WorkloadKind]:
     model = workload.get("model")
     models = model.alternatives if isinstance(model, Choice) else (model,)
-    return all(kind_named(workload_tag({**workload, "model": each})).exact for each in models)
+    return [kind_named(workload_tag({**workload, "model": each})) for each in models]
 
 
 def _expression_paths(value: Any) -> Iterator[tuple[str | int, ...]]:

@@ -14,10 +14,11 @@ from typing import Any
 
 from dse.proof.branch import Brancher, JobNode
 from dse.proof.job_queue import TIME, Entry, Goal, JobQueue, QueuedJob, layer_entries, program_entries, sound_jobs
+from dse.proof.join import neutral_network
 from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
-from dse.proof.lifted import lifted_networks, neutral_network, whole_budget
+from dse.proof.lifted import lifted_networks, whole_budget
 from dse.proof.parts import JOB, Networks, SpacePart, fillings, is_tied, parse_sound
 from dse.proof.unsold import sold_only
 from dse.space.fill import template_count

@@ -34,13 +34,18 @@ def unreachable_problem(constraint: Constraint, between: Between) -> Problem | N
 
 
 def _find_excluded(constraint: Constraint, between: Between) -> Iterator[Excluded]:
+    for least, most in ordered_sides(constraint):
+        (low, _), (_, high) = interval(least, between), interval(most, between)
+        if low > high + SLACK * max(abs(low), abs(high)):
+            yield least, low, most, high
+
+
+def ordered_sides(constraint: Constraint) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Pairs of expressions of which the first must not be above the second."""
     for compared in _comparisons(constraint.expression.tree):
         sides = [compared.left, *compared.comparators]
         for op, left, right in zip(compared.ops, sides, sides[1:], strict=False):
-            for least, most in _ordered_pairs(op, left, right):
-                (low, _), (_, high) = interval(least, between), interval(most, between)
-                if low > high + SLACK * max(abs(low), abs(high)):
-                    yield least, low, most, high
+            yield from _ordered_pairs(op, left, right)
 
 
 def _comparisons(node: ast.expr) -> Iterator[ast.Compare]:

@@ -25,7 +25,7 @@ def sold_only(space: Space) -> Keep:
     cuts = any(constraint.name == ORDERABLE for constraint in space.constraints)
     if not cuts or _varies(space.template["cluster"]):
         return lambda design: True
-    return lambda design: is_orderable(design.cluster)
+    return is_orderable
 
 
 def _varies(cluster: Any) -> bool:

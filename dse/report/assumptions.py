@@ -15,14 +15,15 @@ from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
 from simcore.provenance import AS_DESIGNED
+from simcore.result import NOTICES, notices_in
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
-    """A line on prices, one on what the times rest on, one on tokens; then what is not counted, and notices."""
-    notes = (*describe_tokens(trial), *describe_penalties(trial), *describe_fallbacks(trial))
+    """A line on prices, one on what the times rest on, one on tokens; then notices, of its results and of the space."""
+    notes = (*describe_tokens(trial), *describe_notices(trial))
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
 
@@ -39,18 +40,16 @@ def describe_tokens(trial: TrialRecord) -> Iterator[str]:
             yield f"Tokens to train{_of(name)}: {unit.text(needed)} ({low} to {high}); {why}."
 
 
-def describe_penalties(trial: TrialRecord) -> Iterator[str]:
-    """What the designs of a trial are known to pay in loss or tokens that nothing counts, each once."""
-    said = {text: name for name, part in trial.parts for text in (part.metrics or {}).get("not_modelled", ())}
-    for text, name in said.items():
-        yield f"Not counted{_of(name)}: {clean_text(text)}."
-
-
-def describe_fallbacks(trial: TrialRecord) -> Iterator[str]:
-    """Which groups of a trial go without the reduction in switches that it asks for, each once."""
-    said = {text: name for name, part in trial.parts for text in (part.metrics or {}).get("fallbacks", ())}
-    for text, name in said.items():
-        yield f"Not reduced in switches{_of(name)}: {clean_text(text)}."
+def describe_notices(trial: TrialRecord) -> Iterator[str]:
+    """What the results of a trial say beside their numbers (`simcore.result.NOTICES`), each once."""
+    said = {
+        (words, text): name
+        for name, part in trial.parts
+        for words, texts in notices_in(part.metrics or {})
+        for text in texts
+    }
+    for words in NOTICES.values():
+        yield from (f"{kind}{_of(name)}: {clean_text(text)}." for (kind, text), name in said.items() if kind == words)
 
 
 def _of(name: str) -> str:

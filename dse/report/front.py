@@ -8,7 +8,8 @@ Of a member, `interval` is where its iteration time lies in nine of ten cases [s
 lies, of those with prices in them and of expressions, `on_front` the share of the scenarios in which no other contender
 dominates it, `regret` by which share it is worse than another one in every objective at once, on average, and
 `regret_p90` in the worst but one of ten scenarios, `ties` the trials of the front that it cannot be told apart from
-(`dse.report.ties`); null where it is not known. `robust` is the trial of the robust pick;
+(`dse.report.ties`), `behind` by which share it is at most behind the true front (`StudyRecord.behind`); null where it
+is not known. `robust` is the trial of the robust pick;
 `scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
 assumed (`dse.whatif.scenarios`), or why there are none. `robustness` says what a member is with other batches
 (`dse.whatif.batches`);
@@ -62,7 +63,10 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
     return {
         "space": record.space,
         "objectives": [{"name": o.name, "direction": o.direction, "unit": o.unit} for o in record.objectives],
-        "front": [_member(record, summary, trial, robust[trial.number]) for trial in summary.front],
+        "front": [
+            {**_member(record, summary, trial, robust[trial.number]), "behind": behind}
+            for trial, behind in zip(summary.front, summary.behind, strict=True)
+        ],
         "hypervolume": summary.hypervolume,
         "reference_point": list(summary.reference),
         "bounds": summary.bounds,
@@ -70,7 +74,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
         "infeasible": summary.infeasible + summary.cuts,
         "hypothetical": bool(record.hypothetical),
         "gap": summary.gaps,
-        **({} if summary.proof is None else {"proof": dict(summary.proof)}),
+        **({} if summary.proof is None else {"proof": {k: v for k, v in summary.proof.items() if k != "corners"}}),
         "knee": summary.knee,
         "cut": summary.cut,
         "failed": summary.failed,

@@ -45,9 +45,9 @@ def describe_nodes(nodes: Sequence[int], most: int = 12) -> str:
 
 
 def describe_jobs(jobs: Sequence[JobResult]) -> list[str]:
-    """How evenly the jobs are slowed, and which do not fit, a sentence each."""
+    """How evenly several jobs are slowed, what each trains, and which do not fit, a sentence each."""
     said = f"Fairness {fairness(jobs):.3f}: 1 where all are slowed alike, 1/{len(jobs)} where one alone makes progress."
-    told = ["The jobs share no links." if all(job.iterations == 1 for job in jobs) else said]
+    told = ["The jobs share no links." if all(job.iterations == 1 for job in jobs) else said] if len(jobs) > 1 else []
     for job in jobs:
         if told_of := _describe_training(job):
             told.append(f"{clean_text(job.name)}: {told_of}.")

@@ -11,18 +11,28 @@ from simcore.result import Result
 
 
 def describe_order(result: Result, hypothetical: bool = False) -> str:
-    """Why the cluster of a result cannot be ordered, or was not checked; empty where it can be.
+    """What of a result nobody sells, or its libraries lack, or that it was not checked; empty where it can be had.
 
     In a `hypothetical` study it is said that it can.
     """
-    first, *others = (*map(clean_text, result.order_notes), "")
-    more = f" (and {format_number(len(others) - 1)} more)" if len(others) > 1 else ""
     study = "Hypothetical study. " if hypothetical else ""
+    lacked = f" {_describe_lacked(result)}" if result.library_notes else ""
     if result.orderable is False:
-        return f"{study}Nobody sells this cluster: {first}{more}."
-    if first:
-        return f"{study}Not checked whether this cluster can be ordered: {first}."
-    return f"{study}This cluster can be ordered." if hypothetical else ""
+        return f"{study}Nobody sells this cluster: {_first(result.order_notes)}.{lacked}"
+    if result.order_notes:
+        return f"{study}Not checked whether this cluster can be ordered: {clean_text(result.order_notes[0])}.{lacked}"
+    return f"{study}This cluster can be ordered.{lacked}" if hypothetical else lacked.strip()
+
+
+def _describe_lacked(result: Result) -> str:
+    """What libraries of collectives do not have of a result, which the design names on their dimensions."""
+    return f"No library does this: {_first(result.library_notes)}." if result.library_notes else ""
+
+
+def _first(notes: Sequence[str]) -> str:
+    """The first of some notes, and how many more there are."""
+    first, *others = map(clean_text, notes)
+    return f"{first} (and {format_number(len(others))} more)" if others else first
 
 
 def describe_unsold(trials: Trials) -> str:
@@ -41,5 +51,6 @@ def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
     sold = None if result is None else result.orderable
     if record.hypothetical:
         fate = {True: "can be ordered", False: "is one", None: "was not checked"}[sold]
-        return f"{record.hypothetical.removesuffix('.')}; trial {trial.number} {fate}."
+        lacked = "" if result is None else _describe_lacked(result)
+        return f"{record.hypothetical.removesuffix('.')}; trial {trial.number} {fate}. {lacked}".strip()
     return describe_order(result) if result is not None and sold is None else ""

@@ -46,6 +46,8 @@ class Summary:
     """What the sampler proved of the whole space, if it proves anything."""
     gaps: Mapping[str, float | None]
     """|best - bound| / |best|: the share by which no design can be better than the best found."""
+    behind: tuple[float | None, ...] = ()
+    """By which share each member of the front is at most behind the true front, in its order; None: not known."""
     regrets: tuple[Regret, ...] = ()
     """Of each workload that a cluster is bought for."""
     futures: tuple[Regret, ...] = ()
@@ -88,6 +90,7 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
         bounds=bounds,
         proof=record.proof,
         gaps={name: _gap(best[name], bound) for name, bound in bounds.items()},
+        behind=record.behind,
         regrets=regrets(record),
         futures=future_regrets(record),
         ties=ties(record.objectives, front, what_if.scenarios),

@@ -84,7 +84,7 @@ def _row_maker(record: StudyRecord) -> tuple[Callable[[TrialRecord], Row], tuple
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
-    """The members of the front in its order, with `rank` and `family` (from 1), the knee, how sure, ties."""
+    """The members of the front in its order: `rank` and `family` (from 1), knee, how sure, ties, how far behind."""
     make, columns, numbers = _row_maker(record)
     robust = robustness(summary)
     found = families(record, summary)
@@ -96,16 +96,19 @@ def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
             "knee": trial.number == summary.knee,
             FAMILY: family[trial.number],
             **_robust_cells(robust.get(trial.number)),
+            **({} if behind is None else {BEHIND: behind}),
             **({} if summary.ties is None else {TIES: " ".join(map(str, summary.ties[trial.number]))}),
         }
-        for rank, trial in enumerate(summary.front, start=1)
+        for rank, (trial, behind) in enumerate(zip(summary.front, summary.behind, strict=True), start=1)
     )
-    return ColumnTable((*columns, "rank", "knee", FAMILY, *ROBUST, TIES), rows, numbers | {*SURE})
+    columns = (*columns, "rank", "knee", FAMILY, *ROBUST, TIES, BEHIND)
+    return ColumnTable(columns, rows, numbers | {*SURE, BEHIND})
 
 
 SURE = ("on front", "regret", "regret p90", "time low", "time high")
 ROBUST = (*SURE, *(f"robust: batch x{factor:g}" for factor in FACTORS))
 FAMILY, TIES, HYPOTHETICAL = "family", "ties", "hypothetical"
+BEHIND = "behind at most"
 
 
 def _robust_cells(found: Robustness | None) -> Row:
@@ -170,7 +173,7 @@ class _Names:
         others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
         violations = record.trials.violations
         constraints = {name: f"violation: {name}" for name in violations}
-        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, *ROBUST}
+        taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, BEHIND, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
         params = record.trials.params
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})

@@ -86,6 +86,21 @@ def describe_proof(summary: Summary) -> str:
     return f"{text}; {', '.join(left)}."
 
 
+def describe_behind(summary: Summary) -> str:
+    """How far the members of the front can be from the true one; empty where that is not known of all."""
+    known = [share for share in summary.behind if share is not None]
+    if not known or len(known) < len(summary.behind):
+        return ""
+    most = max(known)
+    if not most:
+        return "No design is better than any of the front in all objectives at once: that is proven."
+    least = "" if min(known) == most else f"{format_percent(min(known))} to "
+    return (
+        f"No design is better than any of the front by more than {least}{format_percent(most)} in all objectives at "
+        "once; pareto.csv has the share of each."
+    )
+
+
 def is_assumed(source: str) -> bool:
     """Whether a price has no source."""
     return source.strip().strip("*").lower().startswith("assumed")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dse.space.expression import Expression
 from simcore.document.field import Frozen
-from simcore.document.problem import Refusal
+from simcore.document.problem import Path, Problem, Refusal, suggest_nearest
 
 Place = dict[str, str]
 """Axis -> alternative."""
@@ -24,6 +25,16 @@ class Alternative(Frozen):
     """Numbers that expressions may name."""
 
 
+def settle(chosen: Iterable[Alternative]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The keys that alternatives set and the numbers that they give, together."""
+    sets: dict[str, Any] = {}
+    given: dict[str, float] = {}
+    for each in chosen:
+        sets |= each.set
+        given |= each.given
+    return sets, given
+
+
 class Choice(Frozen):
     """Axes that a row does not name: it is the best of their alternatives."""
 
@@ -33,10 +44,14 @@ class Choice(Frozen):
     where: str = "1"
     """What has to hold there."""
 
-    @property
-    def texts(self) -> Iterable[str]:
-        """The expressions."""
-        return self.least, self.where
+
+class Fitted(Frozen):
+    """What of a part was fitted to the published values themselves, or chosen after a look at them."""
+
+    what: str
+    """What, to what, and how far that is evidence."""
+    rows: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The rows that rest on it, by the alternatives that they have; unless given all."""
 
 
 class Plot(Frozen):
@@ -96,6 +111,7 @@ class Part(Frozen):
     relative: bool = False
     quick: dict[str, tuple[str, ...]] | None = None
     """Rows of `--quick`, by the alternatives that they have; unless given none."""
+    fitted: Fitted | None = None
     plots: tuple[Plot, ...] = ()
 
     @property
@@ -104,34 +120,71 @@ class Part(Frozen):
         chosen = () if self.choose is None else self.choose.over
         return tuple(axis for axis in self.axes if axis not in chosen)
 
+    def expressions(self) -> Iterator[tuple[Path, str]]:
+        """Every expression, by its path below the part."""
+        yield ("obtained",), self.obtained
+        for head, text in self.show.items():
+            yield ("show", head), text
+        for index, plot in enumerate(self.plots):
+            if plot.value is not None:
+                yield ("plots", index, "value"), plot.value
+        if self.choose is not None:
+            yield ("choose", "least"), self.choose.least
+            yield ("choose", "where"), self.choose.where
+
     def at(self, place: Place) -> tuple[dict[str, Any], dict[str, float]]:
         """The keys that are set and the numbers that are given at a place on the axes."""
-        chosen = [self.axes[axis][name] for axis, name in place.items()]
-        changes = {path: value for each in chosen for path, value in each.set.items()}
-        return changes, {name: number for each in chosen for name, number in each.given.items()}
+        return settle(self.axes[axis][name] for axis, name in place.items())
 
-    @model_validator(mode="after")
-    def _names_what_there_is(self) -> Part:
-        quick = [(axis, name) for axis, names in (self.quick or {}).items() for name in names]
-        at = [entry for plot in self.plots for entry in plot.at.items()]
-        for axis, name in [*self.against.items(), *quick, *at]:
-            if axis not in self.axes or name not in self.axes[axis]:
-                raise Refusal(f"an alternative of an axis of '{self.name}'", f"{axis}: {name}")
-        over = () if self.choose is None else self.choose.over
-        for axis in (*over, *(axis for plot in self.plots for axis in plot.axes)):
-            if axis not in self.axes:
-                raise Refusal(f"an axis of '{self.name}'", axis)
-        for plot in self.plots:
-            _check_plot(plot, self.columns)
-        texts = [self.obtained, *self.show.values(), *(plot.value for plot in self.plots if plot.value is not None)]
-        for text in (*texts, *(() if self.choose is None else self.choose.texts)):
+
+def part_problems(part: Part) -> Iterator[Problem]:
+    """What is wrong with a part whose form is right, by the path below the part."""
+    yield from _unknown_names(part)
+    for path, text in part.expressions():
+        try:
             Expression(text).validate()
-        return self
+        except Refusal as refusal:
+            yield refusal.at(path)
+    for index, plot in enumerate(part.plots):
+        for key, axis in (("x", plot.x), ("y", plot.y), ("series", plot.series)):
+            if axis is not None and axis not in part.axes:
+                yield _unknown(("plots", index, key), f"an axis of '{part.name}'", axis, part.axes)
+        yield from (replace(problem, path=("plots", index)) for problem in _plot_problems(plot, part))
 
 
-def _check_plot(plot: Plot, columns: tuple[str, ...]) -> None:
+def _unknown_names(part: Part) -> Iterator[Problem]:
+    """Axes and alternatives that are named and not there."""
+    named: list[tuple[Path, str, tuple[str, ...]]] = [
+        (("against", axis), axis, (name,)) for axis, name in part.against.items()
+    ]
+    named += [(("quick", axis), axis, names) for axis, names in (part.quick or {}).items()]
+    rows = {} if part.fitted is None else part.fitted.rows
+    named += [(("fitted", "rows", axis), axis, names) for axis, names in rows.items()]
+    named += [
+        (("plots", index, "at", axis), axis, (name,))
+        for index, plot in enumerate(part.plots)
+        for axis, name in plot.at.items()
+    ]
+    for path, axis, names in named:
+        if axis not in part.axes:
+            yield _unknown(path, f"an axis of '{part.name}'", axis, part.axes)
+            continue
+        for name in names:
+            if name not in part.axes[axis]:
+                yield _unknown(path, f"an alternative of an axis of '{part.name}'", f"{axis}: {name}", part.axes[axis])
+    for index, axis in enumerate(() if part.choose is None else part.choose.over):
+        if axis not in part.axes:
+            yield _unknown(("choose", "over", index), f"an axis of '{part.name}'", axis, part.axes)
+
+
+def _unknown(path: Path, expected: str, found: str, known: Iterable[str]) -> Problem:
+    return Problem(path, expected, f"'{found}'", suggest_nearest(found.rpartition(": ")[2], known))
+
+
+def _plot_problems(plot: Plot, part: Part) -> Iterator[Problem]:
     placed = [*plot.axes, *plot.at]
-    if sorted(placed) != sorted(columns):
-        raise Refusal(f"each of {', '.join(columns)} once in x, y, series, or at", f"{plot.file}: {', '.join(placed)}")
+    if all(axis in part.axes for axis in plot.axes) and sorted(placed) != sorted(part.columns):
+        expected = f"each of {', '.join(part.columns)} once in x, y, series, or at"
+        yield Problem((), expected, f"{plot.file}: {', '.join(placed)}")
     if (plot.kind == "heat") != (plot.y is not None) or (plot.kind == "heat" and plot.series is not None):
-        raise Refusal("a heat map with x and y, or lines or bars with x and series", f"{plot.file}: {plot.kind}")
+        yield Problem((), "a heat map with x and y, or lines or bars with x and series", f"{plot.file}: {plot.kind}")

@@ -65,7 +65,7 @@ def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
 def _said(study: Study, plot: Plot, part: Part) -> str:
     """What the values are, where the picture is on the other axes, and of which study it is."""
     what = plot.label or part.unit
-    return ". ".join(filter(None, [what[:1].upper() + what[1:], ", ".join(plot.at.values()), study.document.title]))
+    return ". ".join(filter(None, [what[:1].upper() + what[1:], ", ".join(plot.at.values()), study.title]))
 
 
 def _set_values(axes: Axes, plot: Plot) -> None:

@@ -8,9 +8,7 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
-from dse.reproduce.measures import measure_of
-from dse.reproduce.measures.base import Numbers
-from dse.reproduce.part import Part, Place
+from dse.reproduce.measures.base import Case, Numbers
 from dse.study.files import write_whole
 from simcore.document.problem import InputError, Problem
 
@@ -18,19 +16,15 @@ from simcore.document.problem import InputError, Problem
 class Remembered:
     """Numbers that were measured, in a file: a JSON object from what they depend on to the numbers."""
 
-    def __init__(self, path: Path, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._folder = folder
         self._known: dict[str, Numbers] = _read(path) if path.is_file() else {}
 
-    def measure(self, part: Part, place: Place) -> Numbers:
-        """The numbers of a part at a place on all its axes, measured if nobody has."""
-        changes, _ = part.at(place)
-        measure = measure_of(part.run)
-        identity = f"{_code()} {measure.identity(self._folder, part.run, changes)}"
-        key = blake2b(identity.encode(), digest_size=16).hexdigest()
+    def measure(self, case: Case) -> Numbers:
+        """The numbers of a case, measured if nobody has."""
+        key = blake2b(f"{_code()} {case.identity}".encode(), digest_size=16).hexdigest()
         if key not in self._known:
-            self._known[key] = measure.numbers(self._folder, part.run, changes)
+            self._known[key] = case.numbers()
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self._path, json.dumps(self._known).encode())
         return self._known[key]

@@ -11,56 +11,36 @@ give numbers; a row names one of each axis.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from dse.reproduce.files import FILE, inside
-from dse.reproduce.part import Part, Place
+from dse.reproduce.files import FILE, raise_all
+from dse.reproduce.part import Part, part_problems
+from dse.reproduce.published import Row, read_rows
 from simcore.document.field import Frozen
 from simcore.document.form import describe_error
-from simcore.document.problem import InputError, Problem, suggest_nearest
-from simcore.document.text import read_document
+from simcore.document.problem import InputError, Problem, Refusal, suggest_nearest
+from simcore.document.text import Document, read_document
 
-PUBLISHED, WHY = "published", "why"
+Form = TypeVar("Form", bound=BaseModel)
+
+_ABOUT = "README.md"
+_COMMAND = re.compile(r"^```sh\n([^#\n]*[^#\s])", re.MULTILINE)
 
 
-class StudyDocument(Frozen):
-    """`study.yaml`."""
+class _Head(Frozen):
+    """`study.yaml`, its parts as they were written."""
 
     title: str
     source: str
-    """Where the values were published."""
     about: str = ""
-    parts: Annotated[tuple[Part, ...], Field(min_length=1)]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a part: where it stands on the axes, and the value that was published there, if any was."""
-
-    part: Part
-    place: Place
-    published: float | None = None
-    why: str = ""
-    """Why ours differs; empty where it should not."""
-
-    @property
-    def quick(self) -> bool:
-        """Whether it is one of `--quick`."""
-        wanted = self.part.quick
-        return wanted is not None and all(self.place[axis] in names for axis, names in wanted.items())
-
-    @property
-    def text(self) -> str:
-        """Where it stands."""
-        return ", ".join(self.place.values()) or self.part.name
+    parts: Annotated[tuple[Any, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -68,81 +48,139 @@ class Study:
     """A study that was read."""
 
     folder: Path
-    document: StudyDocument
+    title: str
+    source: str
+    """Where the values were published."""
+    about: str
+    parts: tuple[Part, ...]
+    rows: tuple[Row, ...]
+    """Every row of every part."""
+    written: Document
+    """`study.yaml` as it was written: it knows its lines."""
 
     @property
     def name(self) -> str:
         """As the command line has it."""
         return self.folder.name
 
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Every row of every part; raises `InputError` with all that is wrong in the tables."""
-        problems: list[Problem] = []
-        rows = [row for part in self.document.parts for row in _rows(self.folder, part, problems)]
-        if problems:
-            raise InputError(problems, str(self.folder))
-        return tuple(rows)
+    def error(self, part: Part, problems: Sequence[Problem]) -> InputError:
+        """What is wrong with a part, at its places in `study.yaml`; paths of problems are those below the part."""
+        index = next(number for number, each in enumerate(self.parts) if each is part)
+        return _error(self.written, [replace(p, path=("parts", index, *p.path)) for p in problems])
 
 
 def read_study(folder: Path) -> Study:
-    """The study of a folder; raises `InputError` with every problem of its document."""
+    """The study of a folder; raises `InputError` with every problem of its document and of its tables."""
     path = folder / FILE
     if not path.is_file():
-        raise InputError([Problem(("STUDY",), f"a folder with {FILE}", f"{folder}")], "command line")
-    document = read_document(path)
+        problem = Problem(("STUDY",), f"a folder with {FILE}", f"'{folder}'", _how_to_run(folder))
+        raise InputError([problem], "command line")
+    written = read_document(path)
+    problems: list[Problem] = []
+    head = _validate(_Head, written.data, (), problems)
+    listed = written.data.get("parts")
+    entries = enumerate(listed if isinstance(listed, list) else [])
+    found = {index: _validate(Part, entry, ("parts", index), problems) for index, entry in entries}
+    parts = {index: part for index, part in found.items() if part is not None}
+    for index, part in parts.items():
+        problems += [replace(p, path=("parts", index, *p.path)) for p in part_problems(part)]
+    problems += _repeated(parts)
+    tables = [_read_table(folder, part, ("parts", index), problems) for index, part in parts.items()]
+    errors = [_error(written, problems)] if problems else []
+    raise_all(errors + [table for table in tables if isinstance(table, InputError)])
+    assert head is not None
+    rows = tuple(row for table in tables if not isinstance(table, InputError) for row in table)
+    return Study(folder, head.title, head.source, head.about, tuple(parts.values()), rows, written)
+
+
+def _validate(form: type[Form], data: Any, path: tuple[str | int, ...], problems: list[Problem]) -> Form | None:
+    """A section of a document, without the keys whose form is wrong; None where it cannot be without them.
+
+    What is wrong is added to `problems`.
+    """
     try:
-        return Study(folder, TypeAdapter(StudyDocument).validate_python(document.data))
+        return form.model_validate(data)
     except ValidationError as error:
-        entries = [entry for entry in error.errors() if entry["type"] != "too_short"] or error.errors()
-        problems = [
-            Problem(entry["loc"], *describe_error(entry), line=document.line(entry["loc"])) for entry in entries
-        ]
-        raise InputError(problems, str(path)) from None
+        problems += [Problem((*path, *entry["loc"]), *describe_error(entry)) for entry in error.errors()]
+        wrong = {entry["loc"][0] for entry in error.errors() if entry["loc"]}
+    sound = {key: value for key, value in data.items() if key not in wrong} if isinstance(data, dict) else None
+    with suppress(ValidationError):
+        return form.model_validate(sound)
+    return None
+
+
+def _repeated(parts: dict[int, Part]) -> Iterator[Problem]:
+    """Names that several parts have, and files that several pictures have."""
+    named = [(("parts", index, "name"), part.name) for index, part in parts.items()]
+    drawn = [
+        (("parts", index, "plots", number, "file"), plot.file)
+        for index, part in parts.items()
+        for number, plot in enumerate(part.plots)
+    ]
+    for places in (named, drawn):
+        for number, (path, name) in enumerate(places):
+            if any(name == other for _, other in places[:number]):
+                yield Problem(path, "each once", f"a second '{name}'")
+
+
+def _read_table(
+    folder: Path, part: Part, path: tuple[str | int, ...], problems: list[Problem]
+) -> list[Row] | InputError:
+    """The rows of a part, or what is wrong in its file; a file that is not there is added to `problems`."""
+    try:
+        return read_rows(folder, part)
+    except Refusal as refusal:
+        problems.append(refusal.at((*path, "published")))
+        return []
+    except InputError as error:
+        return error
+
+
+def _error(written: Document, problems: Sequence[Problem]) -> InputError:
+    return InputError([replace(p, line=p.line or written.line(p.path)) for p in problems], written.source)
 
 
 def find_studies(root: Path, names: list[str]) -> list[Study]:
-    """The studies of these names (or folders); all of `root` unless any is named."""
+    """The studies of these names (or folders); all of `root` unless any is named.
+
+    Raises `InputError` with every problem of any of them.
+    """
     known = {path.parent.name: path.parent for path in sorted(root.glob(f"*/{FILE}"))}
     if not known and not names:
         fix = "run it where the folder 'studies' of the project is, or name a study's folder"
         raise InputError([Problem(("STUDY",), "a folder of studies", f"none in {root}", fix)], "command line")
     wanted = names or list(known)
     problems = [
-        Problem(("STUDY",), f"one of {', '.join(known)}, or a folder", name, suggest_nearest(name, known))
+        Problem(("STUDY",), f"one of {', '.join(known)}, or a folder", f"'{name}'", _fix(root, name, known))
         for name in wanted
-        if name not in known and not Path(name).is_dir()
+        if name not in known and not (Path(name) / FILE).is_file()
     ]
     if problems:
         raise InputError(problems, "command line")
-    return [read_study(known.get(name, Path(name))) for name in wanted]
+    studies, errors = [], []
+    for name in dict.fromkeys(wanted):
+        try:
+            studies.append(read_study(known.get(name, Path(name))))
+        except InputError as error:
+            errors.append(error)
+    raise_all(errors)
+    return studies
 
 
-def _rows(folder: Path, part: Part, problems: list[Problem]) -> Iterator[Row]:
-    if part.published is None:
-        for names in product(*(part.axes[axis] for axis in part.columns)):
-            yield Row(part, dict(zip(part.columns, names, strict=True)))
-        return
-    path = inside(folder, part.published)
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        wanted, found = [*part.columns, PUBLISHED], reader.fieldnames or []
-        missing = [name for name in wanted if name not in found]
-        if missing:
-            expected = f"the columns {', '.join(wanted)}, and {WHY}"
-            problems.append(Problem((part.published,), expected, ", ".join(found) or "nothing", line=1))
-            return
-        for number, line in enumerate(reader, 2):
-            place = {axis: line.get(axis) or "" for axis in part.columns}
-            wrong = [axis for axis, name in place.items() if name not in part.axes[axis]]
-            problems += [
-                Problem((part.published, axis), f"one of {', '.join(part.axes[axis])}", f"'{place[axis]}'", line=number)
-                for axis in wrong
-            ]
-            try:
-                published = float(line.get(PUBLISHED) or "")
-            except ValueError:
-                problems.append(Problem((part.published, PUBLISHED), "a number", f"{line.get(PUBLISHED)}", line=number))
-                continue
-            if not wrong:
-                yield Row(part, place, published, (line.get(WHY) or "").strip())
+def _fix(root: Path, name: str, known: dict[str, Path]) -> str:
+    for folder in (root / name, Path(name)):
+        if folder.is_dir():
+            how = _how_to_run(folder)
+            return f"{folder} has no {FILE}" + (f": {how}" if how else "")
+    return suggest_nearest(name, known)
+
+
+def _how_to_run(folder: Path) -> str:
+    """Of a folder that is no study but says itself how it is run: what it is, and the command."""
+    path = folder / _ABOUT
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if not text.startswith("# "):
+        return ""
+    command = _COMMAND.search(text)
+    run = f", which is run by itself: {command[1]}" if command else ""
+    return f"{text.splitlines()[0][2:]}{run} ({path})"

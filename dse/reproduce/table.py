@@ -15,8 +15,7 @@ MISSING = "–"
 
 def markdown(study: Study, obtained: Sequence[Obtained], pictures: dict[str, list[str]]) -> str:
     """A study with a table for each part; `pictures` are the links of each part's."""
-    document = study.document
-    lines = [f"## {document.title}", "", f"Source: {document.source}. {document.about}".rstrip(), ""]
+    lines = [f"## {study.title}", "", f"Source: {study.source}. {study.about}".rstrip(), ""]
     for name, rows in groupby(obtained, key=lambda each: each.row.part.name):
         lines += [f"### {name}", "", *_part(list(rows)), ""]
         for link in pictures.get(name, ()):
@@ -47,6 +46,7 @@ def as_json(obtained: Sequence[Obtained]) -> list[dict[str, Any]]:
             "relative": each.row.part.relative,
             "verdict": each.verdict,
             "why": each.row.why,
+            "fitted": each.row.fitted,
         }
         for each in obtained
     ]
@@ -77,6 +77,8 @@ def _part(rows: list[Obtained]) -> list[str]:
     told = part.published is not None
     judged = [f"{part.called}{unit}", f"obtained{unit}", "difference", "verdict"] if told else [f"obtained{unit}"]
     out = [part.about, ""] if part.about else []
+    if part.fitted is not None:
+        out += [f"**Fitted**: {part.fitted.what}", ""]
     heads = [*part.columns, *(f"{axis} (chosen)" for axis in chosen), *part.show, *judged]
     out += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for each in rows:

@@ -9,6 +9,7 @@ from pathlib import Path
 from dse.evaluate.record import TrialRecord
 from dse.study.files import write_whole
 from simcore.check.load import design_from
+from simcore.document.named_files import nearer
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import dump_document
 from simcore.simulate import simulate
@@ -34,7 +35,7 @@ def write_designs(trial: TrialRecord, path: Path, engine: str) -> tuple[DesignFi
         raise InputError([Problem(("--design",), "a trial with a design", f"trial {trial.number}, which has none")])
     files = [_file_of(path, name, index) for index, (name, _) in enumerate(parts)]
     for file, (_, part) in zip(files, parts, strict=True):
-        write_whole(file, dump_document(dict(part.design or {})).encode())
+        write_whole(file, dump_document(nearer(part.design or {}, file.parent)).encode())
     return tuple(DesignFile(file, _note(part, engine)) for file, (_, part) in zip(files, parts, strict=True))
 
 

@@ -16,6 +16,7 @@ from dse.run.settings import Settings
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
 from dse.study.store import STUDY
+from simcore.design.include import find_files_again
 from simcore.document.form import describe_error
 from simcore.document.problem import InputError, Problem, format_path
 from simcore.document.text import Document, dump_document, parse_document, read_document
@@ -59,6 +60,7 @@ def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:
         return space_from(document, Path(path).stem), None
     check_packages(data, document.source)  # first: without them names are unknown
     check_study(data, document)
+    find_files_again(data["space"], Path(path).resolve().parent)
     inner = parse_document(dump_document(data["space"]), f"{path} (space)")
     return space_from(inner, data["name"]), data
 

@@ -16,6 +16,7 @@ from dse.buy.evaluate import Buyer, tuning_objective
 from dse.buy.tuner import Tuner
 from dse.evaluate.evaluate import Evaluate, Evaluator
 from dse.execute import make_executor
+from dse.execute.ahead import compiled_ahead
 from dse.proof.certificate import proven_bounds
 from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
@@ -65,6 +66,7 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
     document = study_document(space, settings, name) | _beside(space, settings)
     known = place.earlier(space, document)
     with ExitStack() as closing:
+        closing.enter_context(compiled_ahead(settings.engine))
         storage, seed = _join(space, settings, document, closing)
         sampler = _sampler(space, settings, name, seed)
         drive = _drive(space, settings, watcher, closing)
@@ -88,7 +90,7 @@ def _sampler_name(space: Space, settings: Settings) -> str:
 
         return check_tuned(space, settings)
     if settings.storage is not None:
-        name = resolve_sampler(settings.sampler, space)
+        name = resolve_sampler(settings.sampler, space, settings.engine, proving=False)
         if name in PROVERS:
             what, fix = "a sampler that several drivers can share", "run it alone, or use another sampler"
             raise InputError([Problem(("--sampler",), what, name, fix)], "study")

@@ -15,6 +15,7 @@ from dse.study.journal import JOURNAL, NOTHING_KEPT, Journal, KeptTrials, resume
 from dse.study.ledger import TrialLog
 from dse.study.memory import Memory
 from dse.study.store import STUDY, check_folder, write_proof, write_study
+from simcore.document.named_files import keep
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import read_document
 
@@ -61,6 +62,7 @@ class RunFolder:
         """See `Place.begin`."""
         check_folder(self.path)
         write_study(self.path, document)
+        keep(document, self.path)
         return Journal(self.path, space.name, space.objectives)
 
     def conclude(self, proof: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.evaluate.trials import Columns, Rows, Trials
 from dse.proof.bound import ProvenLimit
-from dse.proof.certificate import proven_limits, unproven_notice
+from dse.proof.certificate import Certificate, certify, unproven_notice
 from dse.run.covered import best_of_all
 from dse.run.document import OpenStudy, open_study
 from dse.space.jobs import SECTIONS
@@ -72,11 +72,10 @@ def record_of(
     names = {asked.name: told.name for asked, told in zip(space.objectives, record.objectives, strict=True)}
     if not bounded:
         return record
-    limits = {name: ProvenLimit(v) for name, v in (best_of_all(space, record) or {}).items()} or _limits_of(
-        space, engine, proof, note
-    )
-    leaders = {names[name]: limit.design for name, limit in limits.items() if limit.design is not None}
-    return replace(record, bounds={names[name]: limit.value for name, limit in limits.items()}, leaders=leaders)
+    found = _certificate_of(space, record, engine, proof, note)
+    leaders = {names[name]: limit.design for name, limit in found.limits.items() if limit.design is not None}
+    bounds = {names[name]: limit.value for name, limit in found.limits.items()}
+    return replace(record, bounds=bounds, leaders=leaders, corners=found.corners)
 
 
 def _trials_in(study: OpenStudy) -> Trials:
@@ -119,10 +118,19 @@ def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRe
     )
 
 
-def _limits_of(space: Space, engine: str, proof: Mapping[str, Any] | None, note: Note) -> dict[str, ProvenLimit]:
-    """The proven bounds of a space: a sampler's own where it has them, else those of `proven_limits`."""
+def _certificate_of(
+    space: Space, record: StudyRecord, engine: str, proof: Mapping[str, Any] | None, note: Note
+) -> Certificate:
+    """What is proven of a space: by all its designs, by a sampler's own proof where it has one, else by `certify`."""
+    if (best := best_of_all(space, record)) is not None:
+        return Certificate({name: ProvenLimit(value) for name, value in best.items()}, ())
     proved = {} if proof is None else {name: ProvenLimit(v) for name, v in proof["bounds"].items() if v is not None}
-    return proved if len(proved) == len(space.objectives) else {**proven_limits(space, engine, note), **proved}
+    rows = None if proof is None else proof.get("corners")
+    corners = None if rows is None else tuple(map(tuple, rows))
+    if len(proved) == len(space.objectives):
+        return Certificate(proved, corners)
+    found = certify(space, engine, note)
+    return Certificate({**found.limits, **proved}, found.corners if corners is None else corners)
 
 
 def price_sources(space: Space) -> dict[str, str]:

@@ -2,17 +2,18 @@
 
 from dse.search.auto import choose_sampler
 from dse.search.base import Proposal, Prover, Sampler
-from dse.space.samplers import AUTO, PROVERS, SAMPLERS
+from dse.space.samplers import AUTO, SAMPLERS
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
 
-def resolve_sampler(name: str, space: Space, engine: str | None = None) -> str:
+def resolve_sampler(name: str, space: Space, engine: str | None = None, proving: bool = True) -> str:
     """The sampler that `auto` stands for; any other name as it is.
 
-    One that proves its answer only for the `engine` that evaluates; without one, where nobody looks at the proof.
+    One that suits the `engine` that evaluates. None that ends with a proof without an engine, where nobody looks at
+    the proof, or unless `proving`.
     """
-    return choose_sampler(space, engine) if name == AUTO else name
+    return choose_sampler(space, engine, proving and engine is not None) if name == AUTO else name
 
 
 def make_sampler(name: str, space: Space, seed: int) -> Sampler:
@@ -20,8 +21,6 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
 
     Raises `InputError` where it cannot be had (see `dse.search.external`) or cannot search the space.
     """
-    if name in PROVERS:
-        _check_bounded(space)
     if name not in SAMPLERS and ":" in name:
         from dse.search.external import sampler_named
 
@@ -51,22 +50,6 @@ def _foreign(name: str, origin: str, space: Space, seed: int) -> Sampler:
 def _not_one(name: str, found: str) -> InputError:
     expected = f"a dse.search.base.Sampler, or a function that makes one, for '{name}'"
     return InputError([Problem(("sampler",), expected, found, "ask those who make the package")], "study")
-
-
-def _check_bounded(space: Space) -> None:
-    """Raise `InputError` for objectives that no sampler proves anything of."""
-    problems = [
-        Problem(
-            ("objectives", objective.direction),
-            "metrics for exact, which can prove nothing of an expression",
-            f"'{objective.name}'",
-            "use guided, or exhaustive in a small space, or make the metrics in it the objectives",
-        )
-        for objective in space.objectives
-        if objective.expression is not None
-    ]
-    if problems:
-        raise InputError(problems, "study")
 
 
 __all__ = ["Proposal", "Prover", "Sampler", "make_sampler", "resolve_sampler"]

@@ -44,10 +44,11 @@ class Sampler(ABC):
     on_note: Note = staticmethod(be_silent)
     """Told what it is doing while it proposes nothing."""
 
-    def first_batch(self, count: int) -> int:
-        """How many of `count` proposals the first batch has: fewer where only those are found at once.
+    def next_batch(self, count: int) -> int:
+        """How many of `count` proposals the next batch has, at least 1.
 
-        So that a study's first trials need not wait for a long preparation.
+        Fewer where only those are found at once, so that a study's first trials need not wait for a long preparation;
+        or where outcomes teach more than a full batch is worth.
         """
         return count
 
@@ -86,5 +87,7 @@ class Prover(Sampler):
         `points` (combinations), `cut` (rule -> combinations it rules out), `repeats` (of a design already simulated),
         `simulated`, `open` (combinations that could still be on the front; None where not all are bounded yet),
         `failed` (simulated without an answer, of which that is not known), `complete` (none could), `bounds`
-        (objective -> what no feasible design of the space is better than, or None).
+        (objective -> what no feasible design of the space is better than, or None), `corners` (rows of all objectives,
+        to be minimised, of which no design that could still be on the front is better than every row in any; None where
+        that is not known).
         """

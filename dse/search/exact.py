@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluate.pareto import front_mask
+from dse.evaluate.pareto import dominated_mask, front_mask, shares_behind
 from dse.proof.branch import Brancher, JobNode, Matrix
 from dse.proof.parts import Networks, Parts, SpacePart, has_proven_kinds, parse_sound
 from dse.search.base import Proposal, Prover
@@ -35,6 +35,9 @@ DOMINATED = "bound"
 """The rule that cuts what cannot be on the front."""
 FIRST_BLOCK = 64
 """Jobs whose designs are bounded before the first are simulated; later blocks are twice as long each."""
+
+MOST_CORNERS = 500
+"""Rows that say how good open designs could be."""
 
 Index = NDArray[np.int64]
 
@@ -67,7 +70,7 @@ class Exact(Prover):
             fix = "use another sampler; study.tune_sampler can be exact"
             raise InputError([Problem(("study", "sampler"), "one workload for exact", f"{len(space.jobs)}", fix)])
         if not has_proven_kinds(space.template):
-            expected = "a transformer's training or a collective for exact, of whose times bounds are proven"
+            expected = "one workload of a kind of whose times bounds are proven, for exact"
             problem = Problem(("study", "sampler"), expected, "another kind of workload", "use another sampler")
             raise InputError([problem])
         points = space.count()
@@ -130,6 +133,7 @@ class Exact(Prover):
             "complete": self._bounded and not len(left) and not len(failed),
             "solved_shares": self._solved,
             "bounds": bounds,
+            "corners": _corners(np.concatenate([left, failed])) if self._bounded and not self._solved else None,
         }
 
     def _search(self) -> Iterator[Proposal]:
@@ -165,18 +169,20 @@ class Exact(Prover):
         """Open the designs of a node that nothing simulated so far dominates."""
         hopeful = ~self._dominated_mask(self._brancher.relaxed_bounds(node))
         networks = np.flatnonzero(node.live)
-        if hopeful.any():
-            bounds = self._brancher.bounds(node)
-            hopeful &= ~self._dominated_mask(bounds)
-            these = _OpenDesigns(bounds, np.full(len(networks), number), networks)
-            self._open = self._open + these.keep(hopeful)
         self._counts[DOMINATED] += int((~hopeful).sum())
+        if hopeful.any():
+            bounds, hopeful = self._brancher.bounds(node, hopeful)
+            dominated = hopeful & self._dominated_mask(bounds)
+            self._counts[DOMINATED] += int(dominated.sum())
+            these = _OpenDesigns(bounds, np.full(len(networks), number), networks)
+            self._open = self._open + these.keep(hopeful & ~dominated)
 
     def _propose(self) -> Iterator[Proposal]:
         """The open designs whose bounds no other's dominate, of equal bounds one; as long as they stay open."""
         dominated = self._dominated_mask(self._open.bounds)
         self._counts[DOMINATED] += int(dominated.sum())
         self._open = self._open.keep(~dominated)
+        self._tell_gap()
         best = np.flatnonzero(front_mask(self._open.bounds))
         _, first = np.unique(self._open.bounds[best], axis=0, return_index=True)
         chosen = np.zeros(len(self._open.bounds), bool)
@@ -198,9 +204,23 @@ class Exact(Prover):
             self._asked[key] = these.bounds[i]
             yield Proposal(filled, key=key)
 
+    def _tell_gap(self) -> None:
+        """Say how many designs are open once all jobs are bounded, and how far behind them the front can be."""
+        if self._bounded and len(self._front) and len(self._open.bounds):
+            behind = float(shares_behind(self._front, np.array(_corners(self._open.bounds))).max())
+            far = f", the front at most {behind:.2%} behind" if np.isfinite(behind) else ""
+            self.on_note(f"{len(self._open.bounds):,} designs open{far}", None)
+
     def _dominated_mask(self, bounds: Matrix) -> NDArray[np.bool_]:
         """Which `bounds` `[n, objectives]` some simulated feasible design dominates."""
-        mask = np.zeros(len(bounds), bool)
-        for value in self._front:
-            mask |= (value <= bounds).all(axis=1) & (value < bounds).any(axis=1)
-        return mask
+        return dominated_mask(self._front, bounds)
+
+
+def _corners(bounds: Matrix) -> list[list[float]]:
+    """What no open design is better than in any objective: the best of their bounds, neighbours taken together."""
+    best = np.unique(bounds[front_mask(bounds)], axis=0)
+    if len(best) > MOST_CORNERS:
+        first = np.linspace(0, len(best), MOST_CORNERS, endpoint=False).astype(np.int64)
+        best = np.minimum.reduceat(best, first, axis=0)
+    rows: list[list[float]] = best.tolist()
+    return rows

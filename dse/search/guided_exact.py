@@ -35,9 +35,9 @@ class GuidedExact(Prover):
         self._failed: set[str | None] = set()
         """Designs of `guided` that were proposed, and those of them that failed."""
 
-    def first_batch(self, count: int) -> int:
-        """See `Sampler.first_batch`."""
-        return self._guided.first_batch(count)
+    def next_batch(self, count: int) -> int:
+        """See `Sampler.next_batch`."""
+        return self._guided.next_batch(count)
 
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`."""

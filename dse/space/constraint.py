@@ -55,6 +55,11 @@ class Constraint:
         return frozenset(format_path(path) for path in self.expression.paths)
 
     @cached_property
+    def reads_design(self) -> bool:
+        """Whether it speaks of values of the design, beside metrics."""
+        return not self.names.issubset(METRICS)
+
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Names of the metrics it speaks of."""
         return tuple(name for path in self.expression.paths if (name := format_path(path)) in METRICS)

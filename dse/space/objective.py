@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.space.expression import Expression
-from dse.space.naming import make_value_lookup
-from simcore.document.problem import Refusal, format_path
+from dse.space.naming import make_value_lookup, unknown_name_problems
+from simcore.document.problem import Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.metrics import METRICS
 
 Direction = Literal["minimize", "maximize"]
+DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,57 @@ def relative_change(before: float, after: float) -> float | None:
 @cache
 def _cached_expression(text: str) -> Expression:
     return Expression(text).validate()
+
+
+def parse_objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
+    """`objectives` of a space, time and cost unless given; what is wrong is added to `problems`."""
+    if data is None:
+        return tuple(Objective(name, "minimize", METRICS[name].unit) for name in DEFAULT_OBJECTIVES)
+    found: list[Objective] = []
+    if not isinstance(data, dict) or not data:
+        what = "minimize and maximize, each a list of metrics"
+        problems.append(Problem(("objectives",), what, repr(data), "e.g. {minimize: [iteration_time, cost.total]}"))
+        return ()
+    for direction, names in data.items():
+        if direction not in ("minimize", "maximize"):
+            fix = suggest_nearest(str(direction), ("minimize", "maximize"))
+            problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
+            continue
+        listed = names if isinstance(names, list) else [names]
+        if not listed:
+            problems.append(Problem(("objectives", direction), "at least one metric", "none", "drop it or add one"))
+        for index, name in enumerate(listed):
+            path = ("objectives", direction, index)
+            name = name.strip() if isinstance(name, str) else name
+            broken = list(_objective_problems(name, path))
+            if broken:
+                problems += broken
+            elif any(objective.name == name for objective in found):
+                problems.append(Problem(path, "each metric once", f"a second '{name}'", "drop one"))
+            else:
+                found.append(Objective(name, direction, METRICS[name].unit if name in METRICS else ""))
+    return tuple(found)
+
+
+def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
+    """What is wrong with an objective: a metric, or an expression that has a number for every design."""
+    if isinstance(name, str) and name in METRICS:
+        return
+    unknown = Problem(path, "a metric or an expression over metrics", f"'{name}'")
+    fix = suggest_nearest(str(name), METRICS, "metrics")
+    if not isinstance(name, str) or name.isidentifier():
+        yield replace(unknown, fix=fix)
+        return
+    try:
+        expression = Expression(name).validate()
+    except Refusal as refusal:
+        yield refusal.at(path)
+        return
+    if expression.is_condition:
+        yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
+    elif not expression.paths:
+        yield Problem(path, "an expression that names a metric", f"'{name}'", "e.g. 'iteration_time * cost.total'")
+    yield from unknown_name_problems(expression.paths, path)
 
 
 def losses(objectives: Sequence[Objective], values: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:

@@ -40,6 +40,7 @@ SAMPLERS: Family[Maker] = Family(
         "exact": "dse.search.guided_exact:exact",
         "guided-exact": "dse.search.guided_exact:GuidedExact",
         "guided": "dse.search.guided.sampler:Guided",
+        "multi-fidelity": "dse.search.multi_fidelity:multi_fidelity",
         "random": "dse.search.random:Random",
         "exhaustive": "dse.search.exhaustive:Exhaustive",
         "qmc": "dse.search.optuna_sampler:qmc",

@@ -5,7 +5,7 @@ Cheap and exact. The evaluator cuts what fails here; a sampler that screens its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,33 @@ from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.layout.settle import settle
 from simcore.memory.plan import memory_needed
-from simcore.metrics import metrics_before
+from simcore.metrics import BEFORE, METRICS, is_of, metrics_before
+
+
+class ExactMetrics(Mapping[str, float | None]):
+    """The metrics of a valid design that are exact before simulation, each calculated when it is first asked for."""
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._found: dict[str, float | None] = {}
+
+    def __getitem__(self, name: str) -> float | None:
+        if name not in self._found:
+            metric = METRICS[name]
+            if metric.before is None or metric.scope not in BEFORE:
+                raise KeyError(name)
+            memory = memory_needed(self._design) if metric.scope == "job" else None  # no other looks at it
+            self._found[name] = metric.before(self._design, memory)
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and is_of(name, BEFORE)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in METRICS if is_of(name, BEFORE))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True)
@@ -49,15 +75,15 @@ class ScreenedDesign:
         return check(self.design)
 
     @cached_property
-    def metrics(self) -> dict[str, float | None]:
+    def metrics(self) -> ExactMetrics:
         """The metrics that are exact before simulation, of a valid design."""
-        return exact_metrics(self.settled)
+        return ExactMetrics(self.settled)
 
     @cached_property
     def early_violations(self) -> dict[str, float]:
         """Violation of each constraint that needs no simulation, of a valid design; <= 0 where it holds."""
         return {
-            c.name: c.violation(self.metrics, self.document)
+            c.name: c.violation(self.metrics, self.document if c.reads_design else {})
             for c in self.constraints
             if is_known_before(c, self.design)
         }

@@ -20,15 +20,13 @@ from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
 from dse.space.constraint import Constraint, memory_problems, parse_constraints, usual_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
-from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
 from dse.space.free import free_holes
 from dse.space.futures import Future, life_of, parse_futures
 from dse.space.hole import Choice, Split
 from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, strip_software, write_jobs
 from dse.space.misspelt import add_misspelt_holes
-from dse.space.naming import unknown_name_problems
-from dse.space.objective import Objective
+from dse.space.objective import Objective, parse_objectives
 from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_of
 from dse.space.phases import Plan, parse_plans
 from dse.space.settings import StudySettings, parse_settings
@@ -36,12 +34,11 @@ from dse.space.split.bandwidth import SplitGoal
 from dse.space.template import parse_template
 from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
-from simcore.document.problem import InputError, Path, Problem, Refusal, suggest_nearest
+from simcore.document.problem import InputError, Problem, Refusal
 from simcore.document.text import Document, plain_document, read_document
 from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
-DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
 _FATAL_RULES = (
     "degrees multiply to the NPUs",
     "kind of workload",
@@ -145,7 +142,7 @@ def load_space(source: str | FilePath | Mapping[str, Any]) -> Space:
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
     data, problems = include_files(document.data, document.source or None)
-    objectives = _objectives(data.get("objectives"), problems)
+    objectives = parse_objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", usual_constraints(data)), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
@@ -244,56 +241,6 @@ def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:
 def _has_holes(problems: list[Problem]) -> bool:
     """Whether some hole could not be read, so that the template cannot be filled."""
     return any(problem.path and problem.path[0] not in SPACE_KEYS for problem in problems)
-
-
-def _objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...]:
-    if data is None:
-        return tuple(Objective(name, "minimize", METRICS[name].unit) for name in DEFAULT_OBJECTIVES)
-    found: list[Objective] = []
-    if not isinstance(data, dict) or not data:
-        what = "minimize and maximize, each a list of metrics"
-        problems.append(Problem(("objectives",), what, repr(data), "e.g. {minimize: [iteration_time, cost.total]}"))
-        return ()
-    for direction, names in data.items():
-        if direction not in ("minimize", "maximize"):
-            fix = suggest_nearest(str(direction), ("minimize", "maximize"))
-            problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
-            continue
-        listed = names if isinstance(names, list) else [names]
-        if not listed:
-            problems.append(Problem(("objectives", direction), "at least one metric", "none", "drop it or add one"))
-        for index, name in enumerate(listed):
-            path = ("objectives", direction, index)
-            name = name.strip() if isinstance(name, str) else name
-            broken = list(_objective_problems(name, path))
-            if broken:
-                problems += broken
-            elif any(objective.name == name for objective in found):
-                problems.append(Problem(path, "each metric once", f"a second '{name}'", "drop one"))
-            else:
-                found.append(Objective(name, direction, METRICS[name].unit if name in METRICS else ""))
-    return tuple(found)
-
-
-def _objective_problems(name: Any, path: Path) -> Iterator[Problem]:
-    """What is wrong with an objective: a metric, or an expression that has a number for every design."""
-    if isinstance(name, str) and name in METRICS:
-        return
-    unknown = Problem(path, "a metric or an expression over metrics", f"'{name}'")
-    fix = suggest_nearest(str(name), METRICS, "metrics")
-    if not isinstance(name, str) or name.isidentifier():
-        yield replace(unknown, fix=fix)
-        return
-    try:
-        expression = Expression(name).validate()
-    except Refusal as refusal:
-        yield refusal.at(path)
-        return
-    if expression.is_condition:
-        yield Problem(path, "a number to be small or large", f"the condition '{name}'", "put it under 'constraints'")
-    elif not expression.paths:
-        yield Problem(path, "an expression that names a metric", f"'{name}'", "e.g. 'iteration_time * cost.total'")
-    yield from unknown_name_problems(expression.paths, path)
 
 
 def _design_problems(

@@ -18,6 +18,7 @@ import json
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,9 @@ def _opened(url: str, kind: str) -> Any:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalRedisBackend
 
-        return JournalStorage(JournalRedisBackend(url))
+        with warnings.catch_warnings():  # that Optuna calls it experimental stands in docs/scaling.md
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return JournalStorage(JournalRedisBackend(url))
     return optuna.storages.RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
 
 

@@ -6,6 +6,7 @@ Everything a report needs is in these files.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -28,7 +29,9 @@ def write_study(folder: Path, study: Mapping[str, Any]) -> None:
 
 def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
     """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
-    write_whole(folder / PROOF, f"{json.dumps(dict(proof), indent=2)}\n".encode())
+    rows = proof.get("corners")
+    said = {"corners": rows and [[value if math.isfinite(value) else None for value in row] for row in rows]}
+    write_whole(folder / PROOF, f"{json.dumps({**proof, **said}, indent=2)}\n".encode())
 
 
 def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
@@ -43,7 +46,9 @@ def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any
         numbers["failed"] = _number(found.get("failed", 0))
         cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
         said = {"complete": bool(found["complete"]), "solved_shares": bool(found.get("solved_shares"))}
-        return {**numbers, "cut": cut, **said, "bounds": bounds}
+        rows = found.get("corners")
+        corners = None if rows is None else [[_loss(value) for value in row] for row in rows]
+        return {**numbers, "cut": cut, **said, "bounds": bounds, "corners": corners}
 
     return _read_values(folder / PROOF, known)
 
@@ -52,6 +57,11 @@ def _number(value: Any) -> Any:
     if value is not None and not isinstance(value, int | float):
         raise TypeError(f"expected a number, got {value!r}")
     return value
+
+
+def _loss(value: Any) -> float:
+    """A number of a row; minus infinity, which JSON has no number for, where nothing is proven."""
+    return -math.inf if value is None else float(_number(value))
 
 
 def _read_values(path: Path, known: Callable[[Any], dict[str, Any]]) -> dict[str, Any] | None:

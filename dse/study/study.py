@@ -128,7 +128,7 @@ class Study:
                 self._ended = reason
                 return
             count = min(self.space.settings.batch, limits.trials - self.ledger.claimed)
-            batch = self.ask(count if self._proposed else self.sampler.first_batch(count))
+            batch = self.ask(self.sampler.next_batch(count))
             if not batch and not self.ledger.waits:
                 self._ended = "exhausted"
                 return

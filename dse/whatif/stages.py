@@ -8,6 +8,7 @@ from typing import Any
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.jobs import lone_job
 from simcore.document.problem import InputError, Problem
 from simcore.memory.expanded import capacity, reserve
 from simcore.memory.footprint import stage_memory
@@ -37,7 +38,7 @@ def memory_of_stages(document: Mapping[str, Any]) -> MemoryOfStages:
 
     Raises `InputError` where nothing is held: a single collective.
     """
-    design = design_from(document)
+    design = lone_job(design_from(document))
     fullest = memory_needed(design)
     if fullest is None:
         raise InputError([Problem(("workload",), "a workload of which it is known what it holds in memory", "another")])

@@ -13,6 +13,7 @@ from typing import Any
 from dse.evaluate.spread import spread_indices
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.jobs import lone_job
 from simcore.document.problem import InputError, Problem
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Trace
@@ -61,7 +62,7 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
 
     Raises `InputError` where the fast engine cannot play it, or where it is a single collective.
     """
-    design = design_from(document)
+    design = lone_job(design_from(document))
     result, log = simulate_traced(design)
     if log is None:
         problem = Problem(("workload",), "a workload with blocks to draw", "one without", "dse simulate --trace")

@@ -47,7 +47,7 @@ class CollectiveTime:
         for d in self.busy:
             sent = [way[d] for way in self.sent]
             longest = elementwise_maximum([way[d] for way in self.ways])
-            rates[d] = (max(sent) - min(sent)) / np.maximum(longest - self.busy[d], 1)
+            rates[d] = (elementwise_maximum(sent) - elementwise_minimum(sent)) / np.maximum(longest - self.busy[d], 1)
         whole = np.maximum(sum(rates.values()), 1e-300)
         return {d: rate / whole for d, rate in rates.items()}
 

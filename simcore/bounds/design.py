@@ -19,7 +19,7 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -190,8 +190,14 @@ def _serving_bounds(
     return times
 
 
-def bounds_at(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:
-    """The bounds of all metrics with bounds of its `times`, if every NPU takes so many `joules` above idle."""
+def bounds_at(
+    design: Design,
+    times: Mapping[str, float],
+    joules: float,
+    program: Program | None,
+    named: Collection[str] = METRICS,
+) -> Bounds:
+    """The bounds of the metrics `named` with bounds of its `times`, if every NPU takes so many `joules` above idle."""
     seconds, cost = times["iteration_time"], cluster_cost(design)
     memory = memory_of(design, program) if program and kind_of(design.workload).holds else None
     figures = Figures.of(
@@ -208,7 +214,8 @@ def bounds_at(design: Design, times: Mapping[str, float], joules: float, program
         output_token=times.get("time_per_output_token"),
         software=design.software,
     )
-    return bounds(figures, metrics_before(design, memory))
+    exact = metrics_before(design, memory) if any(METRICS[name].bound is None for name in named) else {}
+    return bounds(figures, exact, named)
 
 
 def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, program: Program | None) -> Bounds:

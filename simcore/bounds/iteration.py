@@ -179,14 +179,11 @@ class IterationBound:
         if not self._flushes:
             yield from self._unflushed_sums(worth, with_endings)
             return
-        m = self.program.microbatches
         fill = drain = self._nothing
         final_first = self._time_after(0)
         for s, chunks in enumerate(self.programs):
             final, ends = chunks[0][pipeline.FINAL], self._last_block(s)
-            work = fill
-            for block, times in block_counts(chunks, m, self._split):
-                work = work + times * worth(ends if block == final else block)
+            work = self._add_blocks(fill, s, worth)
             yield work + self._time_after(s)
             # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
             if s and not self._split:
@@ -195,6 +192,13 @@ class IterationBound:
                 yield work - self.block_time(ends) + ending
             fill = fill + worth(chunks[0][pipeline.FIRST_FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
+
+    def _add_blocks(self, before: Any, s: int, worth: Callable[[int], Any]) -> Any:
+        """What precedes a stage's own blocks, and these, the last of them without what follows the last backward."""
+        final, ends = self.programs[s][0][pipeline.FINAL], self._last_block(s)
+        for block, times in block_counts(self.programs[s], self.program.microbatches, self._split):
+            before = before + times * worth(ends if block == final else block)
+        return before
 
     def _unflushed_sums(self, worth: Callable[[int], Any], with_endings: bool) -> Iterator[Any]:
         """For each stage its own blocks alone: nothing fills or drains, and all of a batch come between two updates."""
@@ -272,7 +276,7 @@ class IterationBound:
         """The block that the stage's very last one continues: its last backward, or the last weight gradients."""
         return self.programs[s][0][pipeline.LAST_WEIGHTS if self._split else pipeline.LAST_BACKWARD]
 
-    def way_time(self, first: int, repeats: Sequence[int]) -> int:
+    def way_time(self, first: int, repeats: Sequence[int]) -> Any:
         """One microbatch through all stages in chunks from `first` on, one block after the other (forward only).
 
         `repeats` says how often each chunk is taken to come.
@@ -283,23 +287,31 @@ class IterationBound:
             for s in range(self.program.stages)
         )
 
-    def serving_time(self, repeats: Sequence[int]) -> int:
-        """What an iteration without training takes at least, each chunk as often as `repeats` says [ps]."""
+    def serving_sums(self, repeats: Sequence[int]) -> Iterator[Any]:
+        """What an iteration without training takes at least, said in several ways, each chunk as often as `repeats`."""
         blocks = [[self.block_time(c[pipeline.FORWARD]) for c in stage[: len(repeats)]] for stage in self.programs]
-        best = self.way_time(0, repeats)
+        yield self.way_time(0, repeats)
         for s, stage in enumerate(blocks):
             fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
             own = sum(times * time for times, time in zip(repeats, stage, strict=True))
-            best = max(best, fill + self.program.microbatches * own + drain)
-        return best
+            yield fill + self.program.microbatches * own + drain
 
-    def further_time(self, repeats: Sequence[int]) -> int:
-        """What follows at least when every request has its first token, chunks from 1 on as often as said [ps].
+    def serving_time(self, repeats: Sequence[int]) -> int:
+        """The longest of `serving_sums`, in integers [ps]."""
+        longest: int = max(self.serving_sums(repeats))
+        return longest
+
+    def further_sums(self, repeats: Sequence[int]) -> Iterator[Any]:
+        """What follows at least when every request has its first token, chunks from 1 on as often as said.
 
         The last microbatch goes through all stages; and the last stage, which has just ended its part of the first
         chunk, has those of all microbatches before it.
         """
         last = [self.block_time(chunk[pipeline.FORWARD]) for chunk in self.programs[-1][1 : 1 + len(repeats)]]
-        own = sum(times * time for times, time in zip(repeats, last, strict=True))
-        served: int = self.program.microbatches * own
-        return max(self.way_time(1, repeats), served)
+        yield self.way_time(1, repeats)
+        yield self.program.microbatches * sum(times * time for times, time in zip(repeats, last, strict=True))
+
+    def further_time(self, repeats: Sequence[int]) -> int:
+        """The longest of `further_sums`, in integers [ps]."""
+        longest: int = max(self.further_sums(repeats))
+        return longest

@@ -8,9 +8,10 @@ take (`simcore.bounds.iteration`), is a matrix product, but for what overlap cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from simcore.bounds.collective import CollectiveTime, collective_time, routes
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import StageUse, lost_shares, slowed_time
 from simcore.collective import FLAT_RING
-from simcore.collective.routed import by_network_alone
+from simcore.collective.routed import LATENCY, Routed, by_network_alone, kernel_seconds, routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering, lower_schedule
@@ -30,7 +31,7 @@ from simcore.power.draw import draws_of, npus_watts
 from simcore.program import Program
 from simcore.reliability.goodput import at_mtbf, interruptions_of
 from simcore.system.chunks import PICOSECONDS, Chunker, Phase, block_of
-from simcore.system.placement import Placement, place
+from simcore.system.placement import GroupSlice, Placement, place
 
 Matrix = NDArray[np.float64]
 
@@ -109,42 +110,44 @@ class Iteration:
     def of(cls, design: Design, program: Program) -> Iteration:
         """The forms of a training design; only its degrees, its NPU and the sizes of its dimensions count."""
         assert program.trained
-        system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
-        simple = _make_probe(design).model_copy(update={"system": system})
-        placement = place(simple)[0]
+        simple, placement = probed(design)
         lowering = Lowering(simple, placement, times_of(design))
         programs = lower_schedule(lowering, program).tolist()
         keys = tuple(key for key, _ in lowering.keyed())
-        dims = len(design.cluster.dimensions)
-        basis = np.eye(1 + len(keys) * (1 + dims))
-        times = []
-        for k, key in enumerate(keys):
-            served = {where.dimension: basis[1 + len(keys) + k * dims + where.dimension] for where in placement[key[1]]}
-            times.append(CollectiveTime(basis[1 + k], served, [served]))
-        iteration = IterationBound(program, lowering, programs, times, basis[0])
-        forms = _drop_covered_rows(np.array(list(iteration.sums())))
-        return cls(keys, placement, forms, tuple(iteration.stage_uses()))
+        times, unit = terms_of(keys, placement, len(design.cluster.dimensions))
+        iteration = IterationBound(program, lowering, programs, times, unit)
+        return cls(keys, placement, forms_of(iteration.sums()), tuple(iteration.stage_uses()))
 
     def seconds(self, family: NetworkFamily, known: dict[Any, CollectiveTime], overlap: bool = True) -> Matrix:
         """Least time on each network `[networks]` [s]; `known` keeps what collectives take on this family.
 
         `overlap`: with what overlap costs; without is looser, and quicker.
         """
-        networks, dims = family.rates.shape
-        terms = np.zeros((self.forms.shape[1], networks))
-        terms[0] = 1.0
-        kinds, times = len(self.keys), []
-        for k, key in enumerate(self.keys):
-            where = (*key, self.placement[key[1]])
+        for key, where in self.wheres():
             if where not in known:
-                known[where] = _collective_time(family, key, self.placement)
-            times.append(known[where])
-            terms[1 + k] = known[where].least
-            for d, time in known[where].busy.items():
-                terms[1 + kinds + k * dims + d] = time
+                known[where] = collective_on(family, key, self.placement)
+        times = [known[where] for _, where in self.wheres()]
+        return self.seconds_with(times, family.rates.shape, lost_shares(family.design) if overlap else ())
+
+    def wheres(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """The key of each type of collective, and all that its times on a family depend on."""
+        for key in self.keys:
+            yield key, (*key, self.placement[key[1]])
+
+    def seconds_with(self, times: Sequence[CollectiveTime], shape: tuple[int, ...], lost: Sequence[float]) -> Matrix:
+        """Least time on each of `shape` = networks, dims [s], where types of collectives take `times`.
+
+        `lost`: what computation loses beside each dimension; what overlap costs is left out where that is nothing.
+        """
+        networks, dims = shape
+        kinds, terms = len(self.keys), np.zeros((self.forms.shape[1], networks))
+        terms[0] = 1.0
+        for k, time in enumerate(times):
+            terms[1 + k] = time.least
+            for d, busy in time.busy.items():
+                terms[1 + kinds + k * dims + d] = busy
         longest = (self.forms @ terms).max(axis=0)
-        lost = lost_shares(family.design)
-        for stage in self.stages if overlap and any(lost) else ():
+        for stage in self.stages if any(lost) else ():
             slowed = slowed_time(replace(stage, before=stage.before @ terms), times, self.keys, lost)
             longest = np.maximum(longest, slowed)
         result: Matrix = longest * (_SAFE / PICOSECONDS)
@@ -160,7 +163,7 @@ class Iteration:
         unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
         loads = np.zeros((kinds, dims))
         for k, key in enumerate(self.keys):
-            for d, time in _collective_time(unit, key, self.placement, links_alone=True).busy.items():
+            for d, time in collective_on(unit, key, self.placement, links_alone=True).busy.items():
                 loads[k, d] = time[0] / PICOSECONDS * _RATE
         found = []
         for form in [*self.forms, *self._slowed_forms(lost_shares(family.design))]:
@@ -186,19 +189,44 @@ class Iteration:
         return float(self.forms[:, 0].max()) * _SAFE / PICOSECONDS
 
 
-def _drop_covered_rows(rows: Matrix) -> Matrix:
-    """Removes the rows that another row equals or exceeds in every term."""
+def probed(design: Design) -> tuple[Design, Placement]:
+    """A design that tells which collectives there are, each of one chunk in the usual order; and where groups lie."""
+    system = design.system.model_copy(update={"chunks": 1, "inter_dimension": "baseline"})
+    simple = _make_probe(design).model_copy(update={"system": system})
+    return simple, place(simple)[0]
+
+
+def terms_of(
+    keys: Sequence[tuple[Any, ...]], placement: Placement, dims: int
+) -> tuple[list[CollectiveTime], NDArray[np.float64]]:
+    """What each type of collective takes, and 1 ps, as vectors of which every sum is a form (`Iteration.forms`)."""
+    basis, times = np.eye(1 + len(keys) * (1 + dims)), []
+    for k, key in enumerate(keys):
+        served = {where.dimension: basis[1 + len(keys) + k * dims + where.dimension] for where in placement[key[1]]}
+        times.append(CollectiveTime(basis[1 + k], served, [served]))
+    return times, basis[0]
+
+
+def forms_of(sums: Iterable[Any]) -> Matrix:
+    """The sums as rows, but for those that another row equals or exceeds in every term."""
     import moocore
 
-    kept: Matrix = np.unique(rows, axis=0)
+    kept: Matrix = np.unique(np.array(list(sums)), axis=0)
     largest: Matrix = kept[moocore.is_nondominated(-kept)]
     return largest
 
 
-def _collective_time(
-    family: NetworkFamily, key: tuple[Any, ...], placement: Placement, links_alone: bool = False
+def collective_on(
+    family: NetworkFamily,
+    key: tuple[Any, ...],
+    placement: Placement,
+    links_alone: bool = False,
+    kernels: bool = False,
 ) -> CollectiveTime:
-    """What a type of collective takes at least, `[networks]` each [ps]."""
+    """What a type of collective takes at least, `[networks]` each [ps].
+
+    `links_alone`: without what libraries add; `kernels`: with what the kernels take that move tokens to experts.
+    """
     chunker = Chunker(family.probe_design, links_alone=True)
     if key[0] == "shift" and len(placement[key[1]]) > 1:
         # It is served by its slowest dimension alone, which may be another on each network: none is surely busy.
@@ -210,7 +238,21 @@ def _collective_time(
         return CollectiveTime(np.maximum.reduce([step.serialization + step.latency for step in steps]), {}, [{}])
     paths, counts = routes(chunker, placement, (by_network_alone(key[0]), *key[1:]))
     timed = [[_phase_times(phase, family, links_alone) for phase in path] for path in paths]
+    if kernels and (routed := routed_of(key[0])) is not None and routed.row:
+        timed = [_with_kernel(path, routed, key[2] / family.design.system.chunks, placement[key[1]]) for path in timed]
     return collective_time(timed, counts, family.rates.T)
+
+
+def _with_kernel(path: list[Any], routed: Routed, size: float, group: Sequence[GroupSlice]) -> list[Any]:
+    """The phases of a chunk of routed tokens, with the kernel that feeds the innermost one (`Chunker`)."""
+    at = -1 if routed.way == "dispatch" else 0
+    inner, shares = path[at], prod(where.part.members for where in group)
+    first, beside = (max(time * PICOSECONDS - 2 * _ROUNDING, 0.0) for time in kernel_seconds(routed, size, shares))
+    # Where some steps leave the busiest link free, less than `beside` may be left of them.
+    served = inner.serialization if inner.other_links else np.maximum(inner.serialization, beside)
+    latency = inner.latency + (LATENCY * PICOSECONDS - _ROUNDING)
+    fed = inner._replace(serialization=first + served, latency=latency)
+    return [*path[:-1], fed] if at else [fed, *path[1:]]
 
 
 def _phase_times(phase: Phase, family: NetworkFamily, links_alone: bool) -> Any:
@@ -248,7 +290,7 @@ def collective_seconds(design: Design, family: NetworkFamily) -> Matrix:
     `design` has the workload, on one of the networks.
     """
     placement, keys = _alone(design)
-    each = [_collective_time(family, key, placement).least for key in keys]
+    each = [collective_on(family, key, placement).least for key in keys]
     slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
     return slowest
 
@@ -276,13 +318,18 @@ def sending_seconds(design: Design, family: NetworkFamily) -> Matrix:
 
 
 def figures_of(
-    design: Design, program: Program | None, seconds: Matrix, cost: Mapping[str, Matrix], sending: Matrix | float
+    design: Design,
+    program: Program | None,
+    seconds: Matrix,
+    cost: Mapping[str, Matrix],
+    sending: Matrix | float,
+    joules: float = 0.0,
 ) -> Figures:
     """The figures of a design `[networks]`, or one for all, each at its best.
 
     `seconds` are bounds of the iteration time, `cost` what the networks' clusters cost to buy, draw and how often they
     fail, by metric; all have the price list and the reliability of `design`; `sending` is the time that all bytes take
-    at the networks' bandwidths.
+    at the networks' bandwidths, `joules` what each NPU takes at least above idle.
     """
     still = (npus_watts(design, draws_of(design).idle) + cost["power.rest"]) * _SAFE
     stops = interruptions_of(design)
@@ -290,7 +337,7 @@ def figures_of(
         design,
         seconds=seconds,
         power=still,
-        energy=still * seconds,
+        energy=still * seconds + npus_watts(design, joules) * _SAFE,
         capital=cost["cost.total"],
         network=cost["cost.network"],
         peak=cost["power.peak"],
@@ -310,7 +357,7 @@ def collective_problem(design: Design, family: NetworkFamily) -> Matrix:
     placement, keys = _alone(design)
     loads = np.zeros((len(keys), dims))
     for number, key in enumerate(keys):
-        for d, time in _collective_time(unit, key, placement, links_alone=True).busy.items():
+        for d, time in collective_on(unit, key, placement, links_alone=True).busy.items():
             loads[number, d] = time[0] / PICOSECONDS * _RATE
     return loads
 

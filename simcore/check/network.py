@@ -12,6 +12,7 @@ from simcore.collective.data import find_misplaced
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
+from simcore.design.lacked import lacked_by_libraries
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.network import BLOCK_KEYS, TOPOLOGIES, Shape, Slice
 from simcore.network.routing import ROUTINGS
@@ -40,6 +41,8 @@ def cluster_problems(design: Design, part: bool = False) -> list[Problem]:
     problems = [*_check_stragglers(design), *_check_failed_links(design), *_check_flat_ring(design)]
     for index in range(len(design.cluster.dimensions)):
         problems += _check_algorithm(design, index, ("system", "collective", index))
+    if not design.hypothetical:
+        problems += lacked_by_libraries(design)
     for name in design.system.algorithms:
         problems += _check_own_algorithm(design, name)
     return problems or list(_dimensions_that_fit(design))

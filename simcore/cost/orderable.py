@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.cost.cabled import cabling_problems, tree_problems
 from simcore.cost.sold import Asked, node_problems
 from simcore.design.cluster import Cluster
+from simcore.design.design import Design
+from simcore.design.lacked import lacked_by_libraries
 from simcore.design.node import Node, nodes_sold_with
 from simcore.design.npu import Npu
 from simcore.document.problem import Problem
@@ -50,9 +53,15 @@ def order_of(cluster: Cluster) -> Order:
     return _order_in_catalogue(Asked.of(cluster))
 
 
-def is_orderable(cluster: Cluster) -> bool:
-    """Whether nothing is known that speaks against an order."""
-    return order_of(cluster).orderable is not False
+def is_orderable(design: Design) -> bool:
+    """Whether nothing is known that speaks against an order, nor do libraries lack anything."""
+    return order_of(design.cluster).orderable is not False and not any(lacked_by_libraries(design))
+
+
+def order_facts(design: Design) -> dict[str, Any]:
+    """What a result says of orders, and of libraries."""
+    order, lacked = order_of(design.cluster), tuple(map(str, lacked_by_libraries(design)))
+    return {"orderable": order.orderable, "order_notes": order.notes, "library_notes": lacked}
 
 
 def _why_unchecked(npu: Npu) -> str:

@@ -66,6 +66,20 @@ def assign(data: Any, path: Path, value: Any) -> Problem | None:
     return None
 
 
+def assign_all(data: Any, changes: Mapping[str, Any]) -> list[Problem]:
+    """Make each change of a document, in place, by the text of its path; what is wrong with the paths."""
+    problems = []
+    for text, value in changes.items():
+        path = parse_path(text)
+        problem = (
+            Problem((text,), "a path such as cluster.dimensions[1].bandwidth", f"'{text}'")
+            if path is None
+            else assign(data, path, value)
+        )
+        problems += [problem] if problem is not None else []
+    return problems
+
+
 def _in_job(path: Path) -> Path:
     """The path as it is in a design of one job."""
     return path[2:] if path[:1] == ("jobs",) else path
@@ -94,20 +108,11 @@ def change_design(design: BaseModel, changes: Mapping[str, Any]) -> Any:
         **design.model_dump(mode="json", include={"cost"}),
         **_given_document(design),
     }  # for a variation of the default
-    paths = {text: parse_path(text) for text in changes}
-    problems = [
-        Problem((text,), "a path such as cluster.dimensions[1].bandwidth", f"'{text}'")
-        for text, path in paths.items()
-        if path is None
-    ]
-    known = {path: changes[text] for text, path in paths.items() if path is not None}
-    if ("cluster", "npus") in known and ("cluster", "fabric") not in known:
+    problems = assign_all(document, {text: _given_document(value) for text, value in changes.items()})
+    paths = {parse_path(text) for text in changes}
+    if ("cluster", "npus") in paths and ("cluster", "fabric") not in paths:
         fix = "give 'cluster.fabric' too: a design knows the dimensions of its fabric alone"
         problems.append(Problem(("cluster", "npus"), "the fabric that has so many NPUs", "none", fix))
-    for path, value in known.items():
-        problem = assign(document, path, _given_document(value))
-        if problem is not None:
-            problems.append(problem)
     if problems:
         raise InputError(problems)
     return design_from(document)

@@ -11,6 +11,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.efficiency import Efficiency
 from simcore.design.library import NamedLibrary
+from simcore.design.once import once
 from simcore.document.field import Count, Flag, Frozen, Natural, Share
 from simcore.document.form import format_value
 from simcore.document.member import MemberOf
@@ -136,6 +137,7 @@ class Dimension(Frozen):
     """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""
 
 
+@once
 def block_of(dimension: Dimension) -> Block:
     """The topology block of a dimension."""
     its = TOPOLOGIES[dimension.topology]

@@ -26,6 +26,7 @@ from simcore.design.npu import parse_npu
 from simcore.design.software import NamedSoftware, Software
 from simcore.design.workload import KINDS
 from simcore.document.form import describe_error, format_value
+from simcore.document.named_files import Listed, find_again, find_named, is_long
 from simcore.document.problem import InputError, InputWarning, Path, Problem, Refusal, format_path, suggest_nearest
 from simcore.document.text import Document, parse_document, read_document
 
@@ -50,31 +51,59 @@ def _row_of(path: Path) -> type[BaseModel] | None:
     return next((row for key, row in known.items() if _is_path_of(path, key)), None)
 
 
-def _finder_of(path: Path) -> Callable[[str, FilePath], Mapping[str, str]] | None:
-    """What finds the files that are named at a path, and stay where they are; None where none may be."""
+def _listed_at(path: Path) -> Listed | None:
+    """What lists the files that are named at a path, and stay where they are; None where none may be."""
     if path[0] != "workload" or len(path) < 2:
         return None
-    found = {key: find for form in KINDS.values() for key, find in form.files.items()}
-    return next((find for key, find in found.items() if _is_path_of(path, key)), None)
+    found = {key: listed for form in KINDS.values() for key, listed in form.files.items()}
+    return next((listed for key, listed in found.items() if _is_path_of(path, key)), None)
 
 
-def _find_named(
-    find: Callable[[str, FilePath], Mapping[str, str]],
-    name: str,
-    path: Path,
-    source: str | None,
-    problems: list[Problem],
-) -> Any:
+def _find_named(listed: Listed, name: Any, path: Path, source: str | None, problems: list[Problem]) -> Any:
     """What a document has in the place of a name; what is wrong is added to `problems`, and the name stays."""
-    if source is None or not FilePath(source).is_file():
+    inside = source is not None and FilePath(source).is_file()
+    if is_long(name):
+        try:
+            if source is not None and inside:
+                find_again(name, FilePath(source).resolve().parent, listed)
+        except Refusal as refusal:
+            problems.append(refusal.at(path))
+        return name
+    if source is None or not inside:
         expected, fix = "a path in a document that is a file", "it is relative to the document"
         problems.append(Problem(path, expected, f"'{name}' in one that is none", fix))
         return name
     try:
-        return dict(find(name, FilePath(source).resolve().parent))
+        return find_named(name, FilePath(source).resolve().parent, listed)
     except Refusal as refusal:
         problems.append(refusal.at(path))
         return name
+
+
+def find_files_again(data: Any, folder: FilePath) -> None:
+    """Look for the files that a document from `folder` names in the long form (`simcore.document.named_files`).
+
+    Raises `InputError` with all that are gone or others.
+    """
+    kinds = {key: listed for form in KINDS.values() for key, listed in form.files.items()}
+    problems: list[Problem] = []
+    _find_inside(data, (), kinds, folder, problems)
+    if problems:
+        raise InputError(problems)
+
+
+def _find_inside(
+    value: Any, path: Path, kinds: Mapping[str, Listed], folder: FilePath, problems: list[Problem]
+) -> None:
+    key = next((str(part) for part in reversed(path) if part in kinds), None)
+    if is_long(value) and key is not None:
+        try:
+            find_again(value, folder, kinds[key])
+        except Refusal as refusal:
+            problems.append(refusal.at(path))
+    elif isinstance(value, Mapping | list):
+        for part, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            _find_inside(inner, (*path, part), kinds, folder, problems)
 
 
 def include_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
@@ -99,13 +128,13 @@ def include_files(data: Any, source: str | None) -> tuple[Any, list[Problem]]:
 def _include_value(value: Any, path: Path, source: str | None, problems: list[Problem]) -> Any:
     if isinstance(value, list):
         return [_include_value(inner, (*path, index), source, problems) for index, inner in enumerate(value)]
+    listed = _listed_at(path) if isinstance(value, str) or is_long(value) else None
+    if listed is not None:
+        return _find_named(listed, value, path, source, problems)
     if not isinstance(value, dict):
         part = _part_of(path)
         if part is not None and isinstance(value, str) and value.endswith(SUFFIXES[1:]):
             return _read_part(value, part, path, source, problems)
-        find = _finder_of(path) if isinstance(value, str) else None
-        if find is not None:
-            return _find_named(find, value, path, source, problems)
         row = _row_of(path) if isinstance(value, str) and value.endswith(SUFFIXES) else None
         if row is None:
             return value

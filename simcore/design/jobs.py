@@ -16,7 +16,7 @@ from simcore.design.dimension import Dimension, block_of
 from simcore.design.job import Job
 from simcore.design.once import once
 from simcore.design.placing import Placing, manners_of
-from simcore.document.problem import Problem, Refusal
+from simcore.document.problem import InputError, Problem, Refusal
 
 MOST_JOBS = 64
 """Jobs of a design; each is played by itself."""
@@ -44,6 +44,19 @@ class JobShare:
 def job_designs(design: Design) -> list[tuple[Design, tuple[int, ...]]]:
     """Of each job of a checked design, the design of the job alone, and the NPUs of the cluster that it has."""
     return [(share.design, share.npus) for share in shares_of(design)[0]]
+
+
+def lone_job(design: Design) -> Design:
+    """The design of the one job of a checked design: itself, or, of a single entry of `jobs`, that on its share.
+
+    Raises `InputError` where there are several jobs, each of which has a design of its own.
+    """
+    if design.jobs is None:
+        return design
+    if len(design.jobs) > 1:
+        expected, fix = "a design of one job", "give each job as a design of its own"
+        raise InputError([Problem(("jobs",), expected, f"{len(design.jobs)} jobs", fix)])
+    return shares_of(design)[0][0].design
 
 
 @once

@@ -87,6 +87,8 @@ class Library(Frozen):
     name: str = ""
     algorithm: AlgorithmName | None = None
     """Whose steps its collectives take, where the design names none; unless given, the topology's usual one."""
+    algorithms: tuple[AlgorithmName, ...] = ()
+    """Algorithms that it has, and designs may name on its dimension; any unless given (docs/model.md)."""
     rings: bool = False
     """Whether a reduce-scatter or an all-gather of a group over several dimensions goes round all of its NPUs."""
     all_reduce: LibraryKernel | None = None
@@ -103,6 +105,10 @@ class Library(Frozen):
     def adds(self) -> bool:
         """Whether it adds anything to the links: `{}` is a dimension that has these alone."""
         return any((self.all_reduce, self.reduce_scatter, self.all_gather, self.all_to_all))
+
+    def has(self, algorithm: AlgorithmName) -> bool:
+        """Whether all-reduces may go by an algorithm."""
+        return algorithm in self.algorithms or (not self.algorithms and self.algorithm in (None, algorithm))
 
     def kernel(self, kind: str, whole: bool) -> Kernel | None:
         """What a collective of a kind costs beyond its links, or None where nothing is known of it."""

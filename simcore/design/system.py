@@ -39,6 +39,6 @@ class System(Frozen):
     active_chunks: Annotated[Literal["overlap"] | int, BeforeValidator(_active_chunks)] = "overlap"
     """Chunks that a dimension serves at once; `overlap`: it is held while bytes move, not while they travel."""
     priority: tuple[Group, ...] = ("tensor", "context", "expert", "pipeline", "data")
-    """Which group's chunks go first where `intra_dimension` is `priority`."""
+    """Which group's chunks go first where `intra_dimension` is `priority` or `preemptive`."""
     algorithms: dict[str, dict[CollectiveKind, CustomKind]] = Field(default_factory=dict)
     """The user's own algorithms, which `collective` names as `custom:NAME`."""

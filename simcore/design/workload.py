@@ -9,7 +9,7 @@ imported: so a kind, of the project or of an installed package, imports the desi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from simcore import catalog
 from simcore.document.field import Frozen, Precision
+from simcore.document.named_files import Listed
 from simcore.family import Family
 
 
@@ -99,6 +100,34 @@ class Workload(Frozen):
         return workload
 
 
+class GivenWorkload(Workload):
+    """Base of sections of one iteration in which nothing is computed in a precision of the NPU's."""
+
+    @property
+    def global_batch(self) -> int:
+        """The iteration itself, which has no samples."""
+        return 1
+
+    @property
+    def precision(self) -> Precision:
+        """Of no matter: nothing is computed, or times are given."""
+        return "fp32"
+
+    @property
+    def gradient_precision(self) -> Precision:
+        """Of no matter: sizes are given."""
+        return "fp32"
+
+    @property
+    def computes(self) -> bool:
+        """See `Workload.computes`."""
+        return False
+
+    def usual_microbatch(self, data: int) -> int:
+        """See `Workload.usual_microbatch`."""
+        return 1
+
+
 class WorkloadForm:
     """How documents spell a kind of workload; its name in `KINDS` is the kind's name.
 
@@ -114,9 +143,9 @@ class WorkloadForm:
     """The section of the catalogue that has the kind's models."""
     rows: Mapping[str, type[BaseModel]] = {}
     """Keys of the section that may name a file of rows, each with what a row is."""
-    files: Mapping[str, Callable[[str, FilePath], Mapping[str, str]]] = {}
-    """Keys of the section that name files which stay where they are: what finds a name in the folder of the document,
-    and says what the document has in its place. It raises `Refusal` where there is no such file."""
+    files: Mapping[str, Listed] = {}
+    """Keys of the section that name files which stay where they are (`simcore.document.named_files`), each with what
+    lists the files of a name."""
 
     holds: bool = True
     """Whether the workload says what it holds in memory, so that a design of it fits or does not; what was recorded, or

@@ -25,6 +25,13 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
         return "a whole number", format_value(found), f"write {int(found)}" if whole else ""
+    if kind in ("too_short", "too_long"):
+        least, bound = kind == "too_short", entry["ctx"]["min_length" if kind == "too_short" else "max_length"]
+        said = f"{'at least' if least else 'at most'} {bound:,} {'entry' if bound == 1 else 'entries'}"
+        held = len(found) if isinstance(found, list | tuple | dict) else 0
+        return said, f"{held:,}" if held else "none", ""
+    if kind in ("tuple_type", "list_type"):
+        return "a list", format_value(found), ""
     if kind == "less_than_equal":
         most = entry["ctx"]["le"]
         return f"at most {most:,}", format_value(found), ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from simcore.cost.orderable import order_of
+from simcore.cost.orderable import order_facts
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
+from simcore.engine.notices import notices_of
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.memory.expanded import capacity, fits
 from simcore.memory.plan import memory_needed
@@ -21,9 +22,7 @@ from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
 from simcore.result import Result
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.trees import fallback_notes
 from simcore.workload.base import kind_of
-from simcore.workload.penalties import unmodelled_penalties
 from simcore.workload.pruned.kind import crossing_of
 from simcore.workload.staleness import staleness_of
 
@@ -80,7 +79,7 @@ def result_of_run(
         **_sent(design, timing, seconds),
         **_held(design),
         **_served(timing, program, first_token),
-        **_said(design),
+        **_said(design, engine),
         **_owned(figures),
         **_trained(design, figures, seconds),
     )
@@ -116,18 +115,15 @@ def _served(timing: Timing, program: Program | None, first_token: int | None) ->
     }
 
 
-def _said(design: Design) -> dict[str, Any]:
+def _said(design: Design, engine: str) -> dict[str, Any]:
     """What has to be known of the numbers and of the design."""
-    order = order_of(design.cluster)
     return {
         "racks": racks(design),
         "provenance": provenance(design),
-        "not_modelled": unmodelled_penalties(design),
         "staleness": staleness_of(design),
         "crossing": crossing_of(design),
-        "fallbacks": fallback_notes(design),
-        "orderable": order.orderable,
-        "order_notes": order.notes,
+        **notices_of(engine, design),
+        **order_facts(design),
     }
 
 

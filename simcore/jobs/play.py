@@ -67,8 +67,13 @@ def play_jobs(design: Design, engine: str) -> list[PlayedJob]:
 
 
 def log_jobs(design: Design) -> FlowLog | None:
-    """What the jobs do side by side that share links, by the flow engine; None where none do."""
+    """What the jobs do side by side that share links, by the flow engine; None where none do.
+
+    Of a lone job an iteration, and None where the fast engine plays it.
+    """
     shares, player = shares_of(design)[0], AsFlows(design)
+    if len(shares) == 1:
+        return player.log_alone(shares[0])
     meeting = sorted({share.number for pair in meetings(design) for share in pair})
     if not meeting:
         return None
@@ -138,6 +143,13 @@ class AsFlows:
         """What happens when in `together`."""
         jobs, shared = self._lower(shares)
         return flow.log_jobs(jobs, shared, iterations, [share.name for share in shares], LOG_ROWS)
+
+    def log_alone(self, share: JobShare) -> FlowLog | None:
+        """What happens when in `alone`; None where no flow engine plays it."""
+        jobs, shared = self._lower([share])
+        if not shared.links and not share.design.cluster.stragglers:
+            return None
+        return flow.log_jobs(jobs, shared, [1], [""], LOG_ROWS)
 
     def _lower(self, shares: Sequence[JobShare]) -> tuple[list[flow.Job], DesignLinks]:
         jobs, played, first = [], [], 0

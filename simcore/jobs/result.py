@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from simcore.cost.orderable import order_of
+from simcore.cost.orderable import order_facts
 from simcore.cost.price import cluster_cost, racks
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
+from simcore.engine.notices import notices_of
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.jobs.play import PlayedJob
 from simcore.memory.expanded import capacity, fits
@@ -20,8 +21,6 @@ from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.result import Activity, JobResult, Result
 from simcore.system.chunks import PICOSECONDS
-from simcore.system.trees import fallback_notes
-from simcore.workload.penalties import unmodelled_penalties
 from simcore.workload.staleness import staleness_of
 
 
@@ -30,7 +29,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
     jobs = tuple(_job_result(design, job) for job in played)
     slowest = max(played, key=lambda job: job.together.total)
     seconds, spent = slowest.together.total / PICOSECONDS, _spent(slowest.together)
-    drawn, cost, order = draw_of(design, _mean_activity(design, played)), cluster_cost(design), order_of(design.cluster)
+    drawn, cost = draw_of(design, _mean_activity(design, played)), cluster_cost(design)
     figures = Figures.of(
         design,
         seconds=seconds,
@@ -74,12 +73,11 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         cost_per_token=figures.cost_per_token,
         mtbf_s=mtbf_of(design),
         provenance=provenance(played[0].share.design),
-        not_modelled=tuple(dict.fromkeys(said for job in played for said in unmodelled_penalties(job.share.design))),
         staleness=staleness_of(design),
-        fallbacks=tuple(dict.fromkeys(said for job in played for said in fallback_notes(job.share.design))),
-        orderable=order.orderable,
-        order_notes=order.notes,
+        **notices_of(engine, *(job.share.design for job in played)),
+        **order_facts(design),
         jobs=jobs,
+        stage=None if (program := _program(slowest)) is None or program.stages == 1 else slowest.together.stage,
     )
     return with_measured(design, result)
 

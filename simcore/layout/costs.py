@@ -68,24 +68,30 @@ EXPERTS = 12
 """1 of a layer of experts, 0 of a dense one."""
 OPEN = 13
 """1 where it is to be solved whether it recomputes, else 0."""
-LAYER_COLUMNS = 14
+VERSION = 14
+"""One version of its weights [B]."""
+LAYER_COLUMNS = 15
 
 # Further columns of a virtual stage without its layers, beside those of a layer; MOMENT is as much or minus infinity.
-ENDS = 14
+ENDS = 15
 """Bytes kept behind its layers [B]."""
-TABLE = 15
+TABLE = 16
 """The gradient of the embedding, beyond all that is kept [B]; minus infinity where it has none."""
-PLACES = 16
+PLACES = 17
 """Placeholders of gradients with no layers, dense ones, layers of experts, both [B]: four columns."""
-STANDING = 20
+STANDING = 21
 """What is always in use [B]."""
-SEND = 21
+SEND = 22
 """What handing on a microbatch takes [s]."""
-FLIGHT = 22
+FLIGHT = 23
 """Microbatches in flight."""
-PLACE = 23
+PLACE = 24
 """Its place (chunk x stages + stage)."""
-STAGE_COLUMNS = 24
+OLDER = 25
+"""Versions of its weights beside the newest one."""
+SHARE = 26
+"""Updates of weights a microbatch, of a pipeline that never empties; else 0."""
+STAGE_COLUMNS = 27
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,12 @@ def costs_of(design: Design) -> Costs:
     stages[:-1, SEND] = [0.0 if kind.passed_here else timer.sending for _, kind in placed[:-1]]
     places = [place for place, _ in placed]
     stages[:, PLACE], stages[:, FLIGHT] = places, _flights(design, places)
-    return Costs(np.array([layers[pair] for pair in zip(plain, again, strict=True)]), stages)
+    rows = np.array([layers[pair] for pair in zip(plain, again, strict=True)])
+    schedule = SCHEDULES[design.parallelism.schedule]
+    if not schedule.flushes:
+        stages[:, OLDER] = [schedule.versions(place, count) - 1 for place in places]
+        stages[:, SHARE] = schedule.updates(design.microbatches) / design.microbatches
+    return Costs(rows, stages)
 
 
 def _reference(builder: PartBuilder, kinds: Iterable[LayerKind]) -> Amount:
@@ -233,7 +244,7 @@ def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: Lay
     row = np.zeros(LAYER_COLUMNS)
     row[:AGAIN] = timer.passes(layer.forward, layer.backward)
     row[AGAIN] = timer.passes((), other.backward)[1] - row[BACKWARD] if again != plain else 0.0
-    row[STATES] = _states(builder.design, own)
+    row[STATES], row[VERSION] = _states(builder.design, own)
     row[KEPT] = builder.layers.kept(plain)
     row[SAVED] = row[KEPT] - builder.layers.kept(again)
     row[MOMENT], row[MOMENT_AGAIN] = builder.layer_moment(plain), builder.layer_moment(again)
@@ -260,7 +271,7 @@ def _stage_row(
         sum(unit.parameters.own * unit.repeat for unit in forward),
         sum(unit.parameters.experts * unit.repeat for unit in forward),
     )
-    row[STATES] = _states(builder.design, held)
+    row[STATES], row[VERSION] = _states(builder.design, held)
     row[TAIL], row[GRADIENTS] = timer.late(held)
     further = builder.layers.further(further_kind(builder.shapes)).parameters.total if _predicts(builder, kind) else 0.0
     row[MOVING] = builder.data.moving(further)
@@ -281,15 +292,16 @@ def _predicts(builder: PartBuilder, kind: PartKind) -> bool:
     return kind.last and bool(builder.shapes.model.multi_token_prediction)
 
 
-def _states(design: Design, amount: Amount) -> float:
-    """Bytes of the model states of so many parameters."""
+def _states(design: Design, amount: Amount) -> tuple[float, float]:
+    """Bytes of the model states of so many parameters, and of the weights among them."""
     workload, p = design.workload, design.parallelism
     weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
     over = (design.sharding_npus, design.expert_sharding_npus)
-    found = 0.0
-    for parameters, shards in zip(amount.each, over, strict=True):
-        states = model_states(
+    each = [
+        model_states(
             parameters, shards, p.zero, weight, gradient, not p.reduces_each, p.gathers in ("microbatch", "once")
         )
-        found += states.weights + states.gradients + states.optimizer
-    return found
+        for parameters, shards in zip(amount.each, over, strict=True)
+    ]
+    weights = sum(states.weights for states in each)
+    return weights + sum(states.gradients + states.optimizer for states in each), weights

@@ -1,16 +1,20 @@
-"""Single layers move to other stages while the iteration by the times of its stages gets shorter."""
+"""Other ways to put layers on stages: single layers that move while the iteration gets shorter, and all ways there are.
+
+The iteration is that by the times of stages (`simcore.layout.play`).
+"""
 
 from __future__ import annotations
 
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simcore.compiled import compiled
-from simcore.layout.boundaries import time_stages
+from simcore.layout.boundaries import sum_stages
 from simcore.layout.costs import Floats, Ints
-from simcore.layout.play import time_layout
+from simcore.layout.fill import fill
+from simcore.layout.play import Blocks, time_layout
+from simcore.layout.stage import AGAIN_DENSE, AGAIN_EXPERTS, TIME
 
 ROUNDS = 4
 """Moves that are made at most."""
@@ -20,20 +24,11 @@ _SHORTER = 1 - 1e-9
 
 
 @compiled
-def improve(
-    layers: Floats,
-    stages: Floats,
-    limits: Floats,
-    order: Ints,
-    sequence: NDArray[np.int32],
-    counts: tuple[int, int],
-    ends: Ints,
-    again: Floats,
-) -> float:
-    """The iteration of a layout without chunks [s], of which `ends` and `again` are written anew.
+def improve(layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, ends: Ints, again: Floats) -> float:
+    """The iteration of a layout [s], of which `ends` and `again` are written anew; infinity where it does not fit.
 
-    A move: one layer less on a stage, one more on another, and those between pass one on; of many stages, those from
-    the slowest one and between neighbours. Each round makes the best one. Sizes are as `time_layout` has them.
+    A move: one layer less on a virtual stage, one more on another, and those between pass one on; of many stages, those
+    from the slowest one and between neighbours. Each round makes the best one. Arguments as `fill` has them.
     """
     count = len(ends)
     tried, chosen = ends.copy(), np.zeros((count, 2))
@@ -49,22 +44,49 @@ def improve(
                 tried[:] = ends
                 for k in range(min(giving, taking), max(giving, taking)):
                     tried[k] += 1 if taking < giving else -1
-                if not _has_layers(tried):
+                if not _has_layers(tried) or not fill(layers, stages, limits, blocks, tried, chosen):
                     continue
-                times = time_stages(layers, stages, limits, tried, chosen)
-                if times.max() == inf:
-                    continue
-                now = time_layout(layers, stages, order, sequence, counts, tried, chosen)
+                now = time_layout(layers, stages, blocks, tried, chosen)
                 if now < best * _SHORTER or best == inf:
                     best = now
                     best_ends[:] = tried
                     best_chosen[:] = chosen
-        if best == before:
+        if best == before and best < inf:
             break
         ends[:] = best_ends
         again[:] = best_chosen
-        slowest = int(time_stages(layers, stages, limits, ends, again).argmax())
+        slowest = _slowest(layers, stages, ends, again)
     return best
+
+
+@compiled
+def _slowest(layers: Floats, stages: Floats, ends: Ints, again: Floats) -> int:
+    """The virtual stage that takes longest for a microbatch."""
+    sums = sum_stages(layers, stages, ends)
+    times = sums[:, TIME] + again[:, 0] * sums[:, AGAIN_DENSE] + again[:, 1] * sums[:, AGAIN_EXPERTS]
+    return int(times.argmax())
+
+
+@compiled
+def time_each(layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, number: int) -> tuple[Ints, Floats]:
+    """All ways to put layers on stages: the layers up to each one's end `[number, stages]`, and the iterations [s].
+
+    `number` is `count_ways`; infinity where a way does not fit, or is none.
+    """
+    count, total = len(stages), len(layers)
+    ways, seconds = np.zeros((number, count), np.int64), np.full(number, inf)
+    ends, again = np.zeros(count, np.int64), np.zeros((count, 2))
+    ends[count - 1] = total
+    for way in range(number):
+        ways[way] = ends
+        if _has_layers(ends) and fill(layers, stages, limits, blocks, ends, again):
+            seconds[way] = time_layout(layers, stages, blocks, ends, again)
+        place = count - 2
+        while place >= 0 and ends[place] == total:
+            place -= 1
+        if place >= 0:  # the next row of ends that never fall
+            ends[place : count - 1] = ends[place] + 1
+    return ways, seconds
 
 
 @compiled

@@ -10,24 +10,26 @@ from simcore.layout.costs import AGAIN, BACKWARD, EXPERTS, GRADIENTS, OPEN, PLAC
 from simcore.layout.costs import WEIGHTS as WEIGHT_GRADIENTS
 from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 
+Blocks = tuple[Ints, NDArray[np.int32], tuple[int, int, int, int], tuple[bool, bool]]
+"""The blocks of a pipeline that are played, without a class, because caches of kernels name none:
+
+- `order` and `sequence`, as `PipelineSchedule` has them for all microbatches that are played;
+- the number of these; those of a batch among them, and those of a batch of the design (which takes for each of the
+  others what the slowest stage does); those between two updates where the pipeline never empties, else 0;
+- whether weight gradients have blocks of their own, and whether a forward pass runs beside each backward pass.
+
+A pipeline that never empties is played batch after batch; the last whole one counts (`simcore.engine.unflushed`).
+"""
+
 
 @compiled
-def time_layout(
-    layers: Floats,
-    stages: Floats,
-    order: Ints,
-    sequence: NDArray[np.int32],
-    counts: tuple[int, int],
-    ends: Ints,
-    again: Floats,
-) -> float:
+def time_layout(layers: Floats, stages: Floats, blocks: Blocks, ends: Ints, again: Floats) -> float:
     """An iteration by the times of its stages [s].
 
-    `layers` and `stages` as `simcore.layout.costs` has them; `counts` are the microbatches that are played, and all:
-    the others take as long as the slowest stage. `again`: the dense layers and layers of experts that recompute.
-    Gradients leave layer by layer, in the order of the last backward pass.
+    `layers` and `stages` as `simcore.layout.costs` has them; `again`: the dense layers and layers of experts that
+    recompute. Gradients leave layer by layer, in the order of the last backward pass.
     """
-    played, microbatches = counts
+    order, sequence, (played, batch, microbatches, between), _ = blocks
     path = stages[:, PLACE].astype(np.int64)
     virtual, count = len(path), len(order)
     times = np.empty((virtual, 4))
@@ -59,25 +61,36 @@ def time_layout(
             arrived[s] = max(arrived[s], computed[s]) + stages[k, GRADIENTS]
         back = stages[k - 1, SEND] if k > 0 else 0.0
         busy[s] += times[k, 0] + times[k, 1] + times[k, 2] + times[k, 3] + back
-    whole: float = play(order, sequence, path, times, tails + arrived - computed, played)
-    return whole + (microbatches - played) * float(busy.max())
+    late = tails + arrived - computed
+    whole: float = play(order, sequence, path, times, late, (played, batch, between))
+    if 0 < between < batch:
+        busy += late / between
+    return whole + (microbatches - batch) * float(busy.max())
 
 
 @compiled
 def play(
-    order: Ints, sequence: NDArray[np.int32], path: Ints, times: Floats, tails: Floats, microbatches: int
+    order: Ints,
+    sequence: NDArray[np.int32],
+    path: Ints,
+    times: Floats,
+    tails: Floats,
+    counts: tuple[int, int, int],
 ) -> float:
-    """The end of the last stage [s].
+    """The end of the last stage [s]; of a pipeline that never empties what the last batch adds.
 
     `order` and `sequence` as `PipelineSchedule` has them; `times[virtual stage]` are forward, backward, weight
-    gradients, and sending on; `tails[stage]` what follows its last block.
+    gradients, and sending on; `tails[stage]` what follows its last block, or each update. `counts`: microbatches, those
+    of a batch, and those between two updates, or 0 (see `Blocks`).
     """
+    microbatches, batch, between = counts
     stages, virtual = len(order), len(path)
     along = np.empty(virtual, np.int64)
     for k in range(virtual):
         along[path[k]] = k
     ahead, back = np.zeros((microbatches, virtual + 1)), np.zeros((microbatches, virtual + 1))
-    clock, position = np.zeros(stages), np.zeros(stages, np.int64)
+    clock, position, before = np.zeros(stages), np.zeros(stages, np.int64), np.zeros(stages)
+    last = (microbatches - stages) // batch * batch - 1
     for s in sequence:
         code = order[s, position[s]]
         position[s] += 1
@@ -92,6 +105,15 @@ def play(
             sent = times[k - 1, 3] if k > 0 else 0.0
             clock[s] = max(clock[s], back[microbatch, k + 1]) + times[k, 1] + sent
             back[microbatch, k] = clock[s]
+            if between > 0:
+                if (microbatch + 1) % between == 0:
+                    clock[s] += tails[s]
+                if microbatch == last - batch:
+                    before[s] = clock[s]
+                elif microbatch == last:
+                    before[s] = clock[s] - before[s]
+    if between > 0:
+        return float(before.max())
     end = 0.0
     for s in range(stages):
         end = max(end, clock[s] + tails[s])

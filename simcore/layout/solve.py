@@ -2,37 +2,37 @@
 
 1. Without chunks, the exact minimum of the slowest stage under the memory of each (`simcore.layout.boundaries`); what
    fits nowhere is laid out such that the fullest stage needs least.
-2. Chunks of a stage share its memory. There the slowest virtual stage is minimised without it, and layers recompute,
-   one after the other where most microbatches keep theirs, until the stage fits.
-3. The slowest stage is not all of an iteration: the pipeline fills and drains, gradients follow. So from this layout
+2. Chunks of a stage share its memory. There the slowest virtual stage is minimised without it, and the fullest one.
+3. The slowest stage is not all of an iteration: the pipeline fills and drains, gradients follow. So from these layouts
    and from the even one single layers move to other stages while the iteration by the times of its stages
-   (`simcore.layout.play`) gets shorter, and the better of the two is taken.
-4. Where that is hardly shorter than the even split, the fast engine plays both.
+   (`simcore.layout.play`) gets shorter, as far as memory lets them, and the best is taken. Where there are no more than
+   `WAYS` ways to put layers on stages, all are tried in place of that.
+4. The fast engine plays what is hardly longer than the best: the even split, and of all ways a few.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import comb, inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange, write_numbers
 from simcore.design.parallelism import Parallelism
 from simcore.engine.fast.iteration import time_program
-from simcore.layout.boundaries import bytes_of_stage, least_slowest, sum_stages, time_stages
-from simcore.layout.costs import ENDS, FLIGHT, OPEN, PLACE, Costs, Floats, Ints, costs_of
-from simcore.layout.improve import improve
-from simcore.layout.play import time_layout
-from simcore.layout.stage import AGAIN_DENSE, FREE_DENSE, FREE_EXPERTS, HELD, SAVED_DENSE, SAVED_EXPERTS, STORED
+from simcore.layout.boundaries import least_slowest, sum_stages
+from simcore.layout.costs import OPEN, Costs, Floats, Ints, costs_of
+from simcore.layout.fill import fill
+from simcore.layout.improve import improve, time_each
+from simcore.layout.play import Blocks, time_layout
+from simcore.layout.stage import FREE_DENSE, FREE_EXPERTS
 from simcore.memory.expanded import own_capacity
 from simcore.memory.reserved import bytes_beside_tensors, slack_of
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import PipelineSchedule, kept_after
+from simcore.schedule.base import PipelineSchedule
 from simcore.system.placement import place
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.program import transformer_program
@@ -42,6 +42,10 @@ MOST_PLAYED = 2
 """Microbatches a stage of the pipeline that are played; the rest take what the slowest stage does."""
 CLOSE = 0.01
 """Relative: times of stages know an iteration to so much. Where two layouts are closer the fast engine plays both."""
+WAYS = 256
+"""Ways to put layers on stages up to which all are tried."""
+MOST_COMPARED = 8
+"""Of all ways, the shortest ones that the fast engine plays at most."""
 _SURE = 1 - 1e-12
 """What is within this of the memory is taken to need more of it: sums differ in their last digits."""
 
@@ -90,12 +94,28 @@ class Solver:
         given = self._given
         if not self.design.parallelism.solves_stages:
             return self.fill(given)
+        if comb(len(self.costs.layers) + len(given) - 1, len(given) - 1) <= WAYS:
+            return self._best_of_all()
         if self.design.parallelism.interleave > 1:
-            return self._best(self.fill(given), self.fill(self._slowest(np.array([1.0, inf]), False)))
+            starts = self._slowest(np.array([1.0, inf]), False), self._slowest(self.limits, True)
+            return self._best(self.fill(given), *map(self._improve, (given, *starts)))
         ends = self._slowest(self.limits, False)
         if ends[-1] < 0:
             return self._fullest(self._slowest(self.limits, True))
         return self._best(self.fill(given), self._improve(ends), self._improve(given))
+
+    def _best_of_all(self) -> Layout:
+        """The shortest of all layouts: by the engine, of those that the times of stages do not tell apart."""
+        number = comb(len(self.costs.layers) + len(self._given) - 1, len(self._given) - 1)
+        ways, seconds = time_each(self.costs.layers, self.costs.stages, self.limits, self._blocks, number)
+        order = np.argsort(seconds, kind="stable")
+        if seconds[order[0]] == inf:
+            return self._fullest(self._slowest(self.limits, True))
+        near = [way for way in order[:MOST_COMPARED] if seconds[way] <= seconds[order[0]] * (1 + CLOSE)]
+        even = np.flatnonzero((ways == self._given).all(axis=1) & np.isfinite(seconds))
+        near += [way for way in even if way not in near and seconds[way] <= seconds[order[0]] * (1 + CLOSE)]
+        layouts = [self.fill(ways[way]) for way in near]
+        return layouts[0] if len(layouts) == 1 else min(layouts, key=self._simulate)
 
     def _slowest(self, limits: Floats, by_memory: bool) -> Ints:
         ends: Ints = least_slowest(self.costs.layers, self.costs.stages, limits, by_memory)
@@ -141,113 +161,38 @@ class Solver:
 
     def fill(self, ends: Ints) -> Layout:
         """A layout with these stages and the least that must recompute in them."""
-        if self.design.parallelism.interleave > 1:
-            return self._fill_chunks(ends)
         chosen = np.zeros((len(ends), 2))
-        times = time_stages(self.costs.layers, self.costs.stages, self.limits, ends, chosen)
-        if not np.isfinite(times).all():
+        if not fill(self.costs.layers, self.costs.stages, self.limits, self._blocks, ends, chosen):
             return self._fullest(ends)
-        return Layout(ends, chosen, self._play(ends, chosen))
-
-    def _fill_chunks(self, ends: Ints) -> Layout:
-        """As `fill`, where the chunks of a stage share its memory."""
-        again = np.zeros((len(ends), 2))
-        for stage in range(self.design.parallelism.pipeline):
-            if not _ChunkedStage(self, stage, ends).fill(again):
-                return self._fullest(ends)
-        return Layout(ends, again, self._play(ends, again))
+        seconds = time_layout(self.costs.layers, self.costs.stages, self._blocks, ends, chosen)
+        return Layout(ends, chosen, float(seconds))
 
     @cached_property
     def played(self) -> int:
-        """Microbatches that are played."""
+        """Microbatches of a batch that are played."""
         p, microbatches = self.design.parallelism, self.design.microbatches
         schedule = self.schedule
         few = MOST_PLAYED * p.pipeline
         few -= few % schedule.round(p.pipeline, p.interleave)
         return few if schedule.least(p.pipeline) <= few < microbatches else microbatches
 
-    @property
-    def _schedule(self) -> tuple[Ints, NDArray[np.int32], tuple[int, int]]:
-        """What the times of stages are played with; see `time_layout`."""
-        p = self.design.parallelism
-        sizes = (p.pipeline, self.played, p.interleave)
-        return self.schedule.order(*sizes), self.schedule.sequence(*sizes), (self.played, self.design.microbatches)
-
-    def _play(self, ends: Ints, again: Floats) -> float:
-        """The iteration by the times of its stages [s]."""
-        return float(time_layout(self.costs.layers, self.costs.stages, *self._schedule, ends, again))
+    @cached_property
+    def _blocks(self) -> Blocks:
+        p, microbatches, schedule = self.design.parallelism, self.design.microbatches, self.schedule
+        batch = played = self.played
+        between = 0 if schedule.flushes else batch // schedule.updates(batch)
+        if between:
+            played = (4 + 2 * p.pipeline // batch) * batch + p.pipeline
+        beside = bool(p.expert_overlap) and microbatches > 1
+        sizes = (p.pipeline, played, p.interleave)
+        order, sequence = schedule.order(*sizes), schedule.sequence(*sizes)
+        return order, sequence, (played, batch, microbatches, between), (schedule.splits, beside)
 
     def _improve(self, ends: Ints) -> Layout:
         """These stages, and what single layers on other ones make shorter of them."""
         costs, ends, again = self.costs, ends.copy(), np.zeros((len(ends), 2))
-        seconds = improve(costs.layers, costs.stages, self.limits, *self._schedule, ends, again)
+        seconds = improve(costs.layers, costs.stages, self.limits, self._blocks, ends, again)
         return Layout(ends, again, float(seconds))
-
-
-@dataclass(frozen=True)
-class _ChunkedStage:
-    """A stage of several chunks, with given layers."""
-
-    solver: Solver
-    stage: int
-    ends: Ints
-
-    @cached_property
-    def _virtual(self) -> Ints:
-        """Its virtual stages, by chunk."""
-        places = self.solver.costs.stages[:, PLACE]
-        mine = np.flatnonzero(places % self.solver.design.parallelism.pipeline == self.stage)
-        return mine[np.argsort(places[mine])]
-
-    @cached_property
-    def _sums(self) -> Floats:
-        """What is added up over the layers of each chunk, `[chunks, SUMS]`."""
-        return self.solver.sums(self.ends)[self._virtual]
-
-    def fill(self, again: Floats) -> bool:
-        """Let the fewest layers recompute, those that save most for their time first; whether it then fits."""
-        order = self._in_order()
-        few, most = 0, len(order)
-        if self._fits(order):
-            while few < most:
-                middle = (few + most) // 2
-                few, most = (few, middle) if self._fits(order[:middle]) else (middle + 1, most)
-        elif not self._fits([]):
-            return False
-        else:
-            few = 0
-        for chunk, kind in order[:few]:
-            again[self._virtual[chunk], kind] += 1
-        return True
-
-    def _in_order(self) -> list[tuple[int, int]]:
-        """Chunk and kind of each open layer, by the time that it takes for what it saves."""
-        flights = self.solver.costs.stages[self._virtual, FLIGHT]
-        ranked = sorted(
-            (sums[AGAIN_DENSE + kind] / (sums[SAVED_DENSE + kind] * flights[chunk]), chunk, kind)
-            for chunk, sums in enumerate(self._sums)
-            for kind in (0, 1)
-            if sums[FREE_DENSE + kind]
-        )
-        return [(c, kind) for _, c, kind in ranked for _ in range(int(self._sums[c, FREE_DENSE + kind]))]
-
-    def _fits(self, recomputing: list[tuple[int, int]]) -> bool:
-        """Whether it fits where these layers recompute."""
-        solver, sums = self.solver, self._sums
-        counts = np.zeros((len(sums), 2))
-        for chunk, kind in recomputing:
-            counts[chunk, kind] += 1
-        stages = solver.costs.stages[self._virtual]
-        kept = sums[:, STORED] - (counts * sums[:, SAVED_DENSE : SAVED_EXPERTS + 1]).sum(axis=1) + stages[:, ENDS]
-        held, working = sums[:, HELD].sum(), 0.0
-        for its, row, (dense, experts) in zip(sums, stages, counts, strict=True):
-            row[FLIGHT] = 0.0
-            working = max(working, bytes_of_stage(its, row, dense, experts, 1.0) - its[HELD])
-        p = solver.design.parallelism
-        codes = solver.schedule.order(p.pipeline, solver.played, p.interleave)[self.stage]
-        most = kept_after(codes, kept, solver.schedule.splits).max()
-        beside = kept.max() if p.expert_overlap and solver.design.microbatches > 1 else 0.0
-        return bool(held + solver.limits[0] * (most + beside + working) <= solver.limits[1])
 
 
 def settled_parallelism(design: Design) -> Parallelism:

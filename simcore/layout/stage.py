@@ -20,12 +20,16 @@ from simcore.layout.costs import (
     MOMENT,
     MOMENT_AGAIN,
     MOVING,
+    OLDER,
     OPEN,
     PLACES,
     SAVED,
+    SHARE,
     STANDING,
     STATES,
     TABLE,
+    TAIL,
+    VERSION,
     WEIGHTS,
     Floats,
 )
@@ -33,7 +37,11 @@ from simcore.layout.costs import (
 # What is added up over the layers of a stage.
 TIME, HELD, STORED, LARGEST, WHOLE, HAS_DENSE, HAS_EXPERTS, FREE_DENSE, FREE_EXPERTS = range(9)
 LARGEST_DENSE, LARGEST_EXPERTS, AGAIN_DENSE, AGAIN_EXPERTS, SAVED_DENSE, SAVED_EXPERTS = range(9, 15)
-SUMS = 15
+WEIGHED = 15
+"""One version of all weights [B]."""
+LATE = 16
+"""What is added after the last microbatch, or at each update where the pipeline never empties [s]."""
+SUMS = 17
 
 
 @inlined
@@ -42,6 +50,7 @@ def begin(sums: Floats, stage: Floats) -> None:
     sums[:] = 0.0
     sums[TIME] = stage[FORWARD] + stage[BACKWARD] + stage[WEIGHTS]
     sums[HELD] = stage[STATES]
+    sums[WEIGHED], sums[LATE] = stage[VERSION], stage[TAIL]
     sums[LARGEST] = -inf
     sums[WHOLE] = stage[MOVING]
 
@@ -51,6 +60,8 @@ def add(sums: Floats, layer: Floats) -> None:
     """One layer more."""
     sums[TIME] += layer[FORWARD] + layer[BACKWARD] + layer[WEIGHTS]
     sums[HELD] += layer[STATES]
+    sums[WEIGHED] += layer[VERSION]
+    sums[LATE] += layer[TAIL]
     sums[STORED] += layer[KEPT]
     sums[LARGEST] = max(sums[LARGEST], layer[MOMENT])
     sums[WHOLE] = max(sums[WHOLE], layer[MOVING])
@@ -76,7 +87,8 @@ def needed(sums: Floats, stage: Floats, dense: float, experts: float, slack: flo
     most = 0.0 if most == -inf else most
     places = stage[PLACES + int(sums[HAS_DENSE]) + 2 * int(sums[HAS_EXPERTS])]
     working = most + places + sums[WHOLE] + stage[STANDING]
-    whole: float = sums[HELD] + slack * (stage[FLIGHT] * (kept + stage[ENDS]) + working)
+    held = sums[HELD] + stage[OLDER] * sums[WEIGHED]
+    whole: float = held + slack * (stage[FLIGHT] * (kept + stage[ENDS]) + working)
     return whole
 
 
@@ -91,7 +103,7 @@ def choose(sums: Floats, stage: Floats, limits: Floats, chosen: Floats) -> float
     experts = 0.0
     while experts <= sums[FREE_EXPERTS]:
         dense = _fewest_dense(sums, stage, limits, experts)
-        time = sums[TIME] + dense * sums[AGAIN_DENSE] + experts * sums[AGAIN_EXPERTS]
+        time = sums[TIME] + stage[SHARE] * sums[LATE] + dense * sums[AGAIN_DENSE] + experts * sums[AGAIN_EXPERTS]
         if dense >= 0.0 and time < best:
             best = time
             chosen[0], chosen[1] = dense, experts

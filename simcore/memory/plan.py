@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simcore.design.design import Design
-from simcore.design.jobs import shares_of
+from simcore.design.jobs import lone_job, shares_of
 from simcore.design.once import once
 from simcore.document.problem import InputError, Problem
 from simcore.layout.settle import settle
@@ -17,11 +17,10 @@ from simcore.workload.base import kind_of, workload_program
 def program_of(design: Design) -> Program:
     """The Program of a checked design of one job, what it asks to be solved included (`simcore.layout`).
 
-    Raises `InputError` for several jobs, each of which has its own.
+    Raises `InputError` for `jobs`: several have a Program each, and a single one that of `lone_job`.
     """
-    if design.jobs is not None:
-        expected, fix = "a design of one job", "give each job as a design of its own"
-        raise InputError([Problem(("jobs",), expected, f"{len(design.jobs)} jobs", fix)])
+    if lone_job(design) is not design:
+        raise InputError([Problem(("jobs",), "a design without 'jobs'", "one", "take the design of the job alone")])
     design = settle(design)
     program = workload_program(design)
     return program if program.graph else apply_expanded_memory(design, program)

@@ -148,8 +148,8 @@ _OWN = {
         "",
         "more",
         scope="network",
-        read=lambda r: float(r.orderable is not False),
-        before=lambda d, m: float(is_orderable(d.cluster)),
+        read=lambda r: float(r.orderable is not False and not r.library_notes),
+        before=lambda d, m: float(is_orderable(d)),
     ),
     "cost.total": _of_cost(
         "total", "network", ("total",), "total cost", bound=lambda f: f.total, short="cost", shown="everywhere"
@@ -328,9 +328,11 @@ def best(name: str, figures: Figures, before: Mapping[str, Any]) -> Any:
     return before.get(name) if metric.bound is None else metric.bound(figures)
 
 
-def bounds(figures: Figures, before: Mapping[str, float | None]) -> dict[str, float | None]:
-    """The best value of every metric (see `best`): the least where less is better, else the most."""
-    return {name: best(name, figures, before) for name in METRICS}
+def bounds(
+    figures: Figures, before: Mapping[str, float | None], named: Iterable[str] = METRICS
+) -> dict[str, float | None]:
+    """The best value of the metrics `named` (see `best`): the least where less is better, else the most."""
+    return {name: best(name, figures, before) for name in named}
 
 
 __all__ = [

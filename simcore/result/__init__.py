@@ -1,6 +1,7 @@
 """What the simulator answers: for a design, and for each job where it runs several."""
 
 from simcore.result.job import JobResult, fairness, worst_slowdown
+from simcore.result.notices import NOTICES, notices_in
 from simcore.result.result import (
     Activity,
     Cost,
@@ -14,6 +15,7 @@ from simcore.result.result import (
 )
 
 __all__ = [
+    "NOTICES",
     "Activity",
     "Cost",
     "Crossing",
@@ -25,5 +27,6 @@ __all__ = [
     "Result",
     "Staleness",
     "fairness",
+    "notices_in",
     "worst_slowdown",
 ]

@@ -216,6 +216,8 @@ class Result:
     """Whether the cluster can be bought (`simcore.cost.orderable`); None where that was not checked."""
     order_notes: tuple[str, ...] = ()
     """What of it nobody sells, or why that was not checked."""
+    library_notes: tuple[str, ...] = ()
+    """What of it libraries of collectives do not have (`simcore.design.lacked`)."""
     staleness: Staleness | None = None
     """How old the weights are that gradients are computed with; None where all are those of the update before."""
     crossing: Crossing | None = None
@@ -243,7 +245,7 @@ class Result:
             document["jobs"] = [{**each, "nodes": list(job.nodes), "slowdown": job.slowdown} for each, job in told]
         else:
             del document["jobs"]
-        for key in ("metrics", "order_notes", "fallbacks", "solved"):
+        for key in ("metrics", "order_notes", "library_notes", "fallbacks", "solved"):
             if not document[key]:
                 del document[key]
         if not document["exposed_communication_s"]["ungrouped"]:

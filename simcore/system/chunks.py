@@ -33,9 +33,11 @@ from simcore.design.library import Kernel, Passes
 from simcore.network import Send
 from simcore.policy.inter_dimension import INTER_DIMENSION
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
+from simcore.system.pace import LINKS_ALONE, Pace
 from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
 from simcore.system.placement import GroupSlice
+from simcore.system.rings import RING_KINDS, goes_round, ring_phases
 from simcore.system.streamed import STREAMED, streamed_phases
 from simcore.system.trees import crowded_out
 
@@ -86,19 +88,6 @@ def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ..
     return tuple(tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist())
 
 
-class Pace(NamedTuple):
-    """What a library adds to a phase that is played message by message."""
-
-    slowed: float
-    """How many times as long as on the links alone its bytes are served."""
-    launch: int
-    """Time before its first message leaves [ps]."""
-
-
-LINKS_ALONE = Pace(1.0, 0)
-"""Where no library is known."""
-
-
 class _Way(NamedTuple):
     """What the phases of a kind on a group's slice of a dimension share, whatever their size."""
 
@@ -121,9 +110,12 @@ class Chunker:
     """Whether phases take what their links take; what a library adds is in `Phase.passes` all the same."""
     _ways: dict[tuple[str, GroupSlice, bool], _Way] = field(default_factory=dict, compare=False, repr=False)
 
-    def algorithm(self, dimension: int) -> str | CustomAlgorithm:
-        """The algorithm of a dimension: its name, or the user's own."""
-        return custom_of(self.design, self.design.algorithms[dimension])
+    def algorithm(self, dimension: int, kind: str) -> str | CustomAlgorithm:
+        """The algorithm of a dimension (of its library, for kinds that trees lack): its name, or the user's own."""
+        name, library = self.design.algorithms[dimension], self.design.cluster.dimensions[dimension].library
+        if kind in RING_KINDS and library is not None and name in library.algorithms:
+            name = library.algorithm or name
+        return custom_of(self.design, name)
 
     def rate(self, dimension: Dimension) -> float:
         """Most bandwidth that messages get on a dimension [B/s]; a fat tree knows which its spines slow down."""
@@ -144,7 +136,7 @@ class Chunker:
     def seconds(
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None
     ) -> float:
-        """The time that the steps of a phase of `size` bytes take [s]; nothing else computes it."""
+        """The time that the steps of a phase of `size` bytes take [s]."""
         links = cost.load_of(size, dimension.efficiency) * size / rate
         return links if kernel is None else kernel.seconds(links, size, self.design.system.chunks)
 
@@ -169,13 +161,34 @@ class Chunker:
         links = self.seconds(cost, size, dimension, rate)
         return Pace(self.seconds(cost, size, dimension, rate, kernel) / links, picoseconds(kernel.launch, least=0))
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> Phase:
-        """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B]; `of_two`: see `phase_cost`."""
+    def phase(
+        self,
+        kind: str,
+        where: GroupSlice,
+        size: float,
+        entering: float,
+        of_two: bool = False,
+        ring_steps: int | None = None,
+    ) -> Phase:
+        """See `PhaseMaker.phase`."""
         cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
-        steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
-        other = self._other_links(cost, size, dimension, rate, steps)
-        more = (cost.sent * size, kind, self._passes(kernel, size), other, cost.in_switch)
-        return Phase(where.dimension, steps - other, latency + other, entering, *more)
+        further = 0 if ring_steps is None else self._further_steps(ring_steps, cost, where)
+        if kernel is None and not isinstance(dimension.efficiency, tuple):  # most phases: the same in fewer calls
+            steps, elsewhere = picoseconds(cost.load * size / rate), cost.load - cost.occupied
+            other = min(picoseconds(elsewhere * size / rate, least=0), steps - 1) if elsewhere > 0 else 0
+            passes = None
+        else:
+            steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
+            other = self._other_links(cost, size, dimension, rate, steps)
+            passes = self._passes(kernel, size)
+        sent, served = (cost.sent * size, kind, passes, other), (cost.in_switch, cost.in_a_row, False, further)
+        return Phase(where.dimension, steps - other, latency + other + further, entering, *sent, *served)
+
+    def _further_steps(self, ring_steps: int, cost: PhaseCost, where: GroupSlice) -> int:
+        """The latency of so many steps to a neighbour, beyond that of the algorithm's own steps [ps]."""
+        dimension = self.design.cluster.dimensions[where.dimension]
+        a_step = phase_cost("ring", block_of(dimension), "shift", where.part).hops
+        return picoseconds(max(0.0, ring_steps * a_step - cost.hops) * dimension.latency, least=0)
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
@@ -183,21 +196,23 @@ class Chunker:
         steps = picoseconds(self.seconds(cost, size, dimension, rate))
         other = self._other_links(cost, size, dimension, rate, steps)
         latency = picoseconds(cost.hops * dimension.latency, least=0)
-        return Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
+        phase = Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
+        return phase._replace(steps=cost.in_a_row)
 
     def _other_links(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, steps: int) -> int:
         """Of the time that the `steps` of a phase take, what leaves its busiest link free [ps].
 
         The rest occupies the dimension: at least 1 ps, and all that a library does beyond the links.
         """
-        return min(picoseconds(cost.elsewhere_of(size, dimension.efficiency) * size / rate, least=0), steps - 1)
+        elsewhere = cost.elsewhere_of(size, dimension.efficiency)
+        return min(picoseconds(elsewhere * size / rate, least=0), steps - 1) if elsewhere else 0
 
     def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
         """Collectives differ in size more than in kind and place."""
         known = self._ways.get((kind, where, of_two))
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
-            algorithm = self.algorithm(where.dimension)
+            algorithm = self.algorithm(where.dimension, kind)
             reduces = self.has_tree(where) and (not of_two or self.design.system.reduction == "tree")
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, reduces, of_two)
             kernel = self._kernel_of(kind, where)
@@ -226,10 +241,11 @@ class Chunker:
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
         if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
             return Chunks([[self._flat_ring_phase(kind, group, chunk)]], [0] * chunks)
-        one_ring = kind != "all_reduce" and len(group) > 1 and self.goes_round(group)  # has no order to choose
-        policy = INTER_DIMENSION["baseline" if one_ring else self.design.system.inter_dimension]
+        policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
+        if goes_round(self.design, kind, group):  # has no order to choose
+            return Chunks([ring_phases(self, kind, group, whole)], [0] * chunks)
         rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
         plan = policy.orders(sizes, rates, chunks)
         paths = [
@@ -240,15 +256,6 @@ class Chunker:
     def has_tree(self, where: GroupSlice) -> bool:
         """See `PhaseMaker.has_tree`."""
         return self.design.cluster.dimensions[where.dimension].in_network and where not in crowded_out(self.design)
-
-    def goes_round(self, group: Sequence[GroupSlice]) -> bool:
-        """See `PhaseMaker.goes_round`: where a dimension names the library and takes its algorithm; trees need none."""
-        innermost = group[0].dimension
-        library = self.design.cluster.dimensions[innermost].library
-        if library is None or not library.rings:
-            return False
-        named = library.algorithm in (None, self.design.algorithms[innermost])
-        return named and not any(dimension.in_network for dimension in self.design.cluster.dimensions[innermost + 1 :])
 
     def _routed_phases(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[Phase]:
         """Exchanges of the copies of `size` bytes of tokens that cross each dimension; a kernel feeds the innermost."""
@@ -329,6 +336,7 @@ class Chunker:
             size,
             sent,
             FLAT + kind,
+            steps=turns * (members - 1),
         )
 
     def paths_in_every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
@@ -338,6 +346,8 @@ class Chunker:
             return [tree_phases(self, kind, group, whole)]
         if kind == "all_gather":
             whole *= math.prod(where.part.members for where in group)
+        if goes_round(self.design, kind, group):
+            return [ring_phases(self, kind, group, whole)]
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
         return [phases_in_order(self, kind, order, whole, merge) for order in itertools.permutations(group)]
 

@@ -10,7 +10,6 @@ out (`simcore.system.phase_cost`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
@@ -28,19 +27,24 @@ class PhaseMaker(Protocol[P_co]):
         """Whose `system.reduction` counts."""
         ...
 
-    def phase(self, kind: str, where: GroupSlice, size: float, entering: float, of_two: bool = False) -> P_co:
+    def phase(
+        self,
+        kind: str,
+        where: GroupSlice,
+        size: float,
+        entering: float,
+        of_two: bool = False,
+        ring_steps: int | None = None,
+    ) -> P_co:
         """A phase with a buffer of `size` [B] whose chunk enters with `entering` [B].
 
-        `of_two`: it is the reduce-scatter or the all-gather of an all-reduce.
+        `of_two`: it is the reduce-scatter or the all-gather of an all-reduce. `ring_steps`: steps to a neighbour that a
+        ring over more than this slice takes on it; those of the dimension's algorithm unless given.
         """
         ...
 
     def has_tree(self, where: GroupSlice) -> bool:
         """Whether the switches of a dimension add up and copy for a group."""
-        ...
-
-    def goes_round(self, group: Sequence[GroupSlice]) -> bool:
-        """Whether the library of the innermost dimension of a group takes rings over all its NPUs."""
         ...
 
 
@@ -78,20 +82,12 @@ def phases_in_order(
     scatter: list[P_co] = []
     gather: list[P_co] = []
     of_two = kind == "all_reduce"
-    round_all = not of_two and bool(order) and maker.goes_round(order)
     for where in order[: len(order) - len(turn)]:
         members = where.part.members
-        carried = size * _more_of_a_ring(order, members) if round_all and where is not order[0] else size
-        scatter.append(maker.phase("reduce_scatter", where, carried, carried, of_two))
-        gather.append(maker.phase("all_gather", where, carried, carried / members, of_two))
+        scatter.append(maker.phase("reduce_scatter", where, size, size, of_two))
+        gather.append(maker.phase("all_gather", where, size, size / members, of_two))
         size /= members
     gather.reverse()
     if kind == "all_reduce":
         return [*scatter, *tree_phases(maker, kind, turn, size), *gather]
     return scatter if kind == "reduce_scatter" else gather
-
-
-def _more_of_a_ring(order: Sequence[GroupSlice], members: int) -> float:
-    """What a ring over a whole group carries over the links of a dimension, to what `members` of this one need."""
-    whole = math.prod(where.part.members for where in order)
-    return (1 - 1 / whole) / (1 - 1 / members)

@@ -36,6 +36,12 @@ class Phase(NamedTuple):
     """Of the latency, what its steps take on other links than the busiest [ps]."""
     in_switch: bool = False
     """Whether switches add up and copy (`simcore.network.reduction`)."""
+    steps: int = 1
+    """Messages that its busiest link carries one after the other."""
+    begun: bool = False
+    """Whether it is a step of a phase that has begun (`simcore.system.steps`)."""
+    further_steps: int = 0
+    """Of the latency, what steps of a ring over more than its dimension take beyond those of its algorithm [ps]."""
 
 
 class Chunks(NamedTuple):

@@ -64,6 +64,14 @@ class PhaseCost(NamedTuple):
     in_switch: bool = False
     """Whether switches add up and copy: flows over their tree, no steps of an algorithm."""
 
+    @property
+    def in_a_row(self) -> int:
+        """Messages that the busiest link carries one after the other; one where switches add up and copy."""
+        if self.in_switch:
+            return 1
+        busiest = self.links[self.links.sum(axis=1).argmax()]
+        return max(1, round(float((busiest / np.array(self.messages)).sum())))
+
     def load_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
         """The load of a phase of `size` [B], as if all its messages got the best share of the bandwidth."""
         if not isinstance(efficiency, tuple):
@@ -82,6 +90,8 @@ class PhaseCost(NamedTuple):
 
     def elsewhere_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
         """Of that load what the busiest link does not carry."""
+        if not isinstance(efficiency, tuple):
+            return max(0.0, self.load - self.occupied)
         return max(0.0, self.load_of(size, efficiency) - self.occupied_of(size, efficiency))
 
 

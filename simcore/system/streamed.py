@@ -24,6 +24,7 @@ from simcore.system.hierarchy import PhaseMaker, goes_by_tree, phases_in_order, 
 from simcore.system.phase import Phase, picoseconds
 from simcore.system.placement import GroupSlice
 from simcore.system.pool import common_reach, own_reach
+from simcore.system.rings import goes_round, ring_phases
 
 LOAD, STORE = "load", "store"
 STREAMED = (LOAD, STORE)
@@ -59,7 +60,10 @@ def _on_network(maker: PhaseMaker[Phase], kind: str, group: Sequence[GroupSlice]
     if memory is not None and (memory.edge or memory.in_network):
         return []
     if not goes_by_tree(maker, "broadcast", group):
-        return phases_in_order(maker, "all_gather" if kind == LOAD else "reduce_scatter", group, whole, merge=False)
+        own = "all_gather" if kind == LOAD else "reduce_scatter"
+        if goes_round(maker.design, own, group):
+            return ring_phases(maker, own, group, whole)
+        return phases_in_order(maker, own, group, whole, merge=False)
     phases = [_one_way(phase) for phase in tree_phases(maker, "broadcast", group, whole)]
     return phases[::-1] if kind == LOAD else phases
 

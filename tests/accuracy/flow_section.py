@@ -1,9 +1,9 @@
 """Engine `flow` against `reference_links` on drawn designs whose phases share links, for `docs/accuracy-details.md`.
 
-`python tests/accuracy/flow_section.py RESULTS.jsonl --draws 5000` plays on links what RESULTS does not have yet, a line
-a draw, and writes the section anew: `flow` is played each time. It may be stopped at any time and goes on where it was;
-`--seconds` stops it by itself. Jobs that share links are played twice, on links that serve messages as they come and
-on links that take connections in turn.
+`python tests/accuracy/flow_section.py` writes the section anew: `flow` plays each draw whose times on links are kept
+(`flow_draws`). With `RESULTS.jsonl --draws 6000` further ones are played on links first, a line a draw, 0.3 s each.
+It may be stopped at any time and goes on where it was; `--seconds` stops it by itself. Then all are kept. Jobs that
+share links are played twice, on links that serve messages as they come and on links that take connections in turn.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "simcore" / "engine" / "flow"))
+sys.path[:0] = [str(ROOT / "tests" / "simcore" / "engine" / "flow"), str(Path(__file__).parent)]
 
+from flow_draws import Times, keep, read_kept, read_played  # noqa: E402
 from sharing_designs import draw_iteration, draw_jobs, draw_worn_collective  # noqa: E402  # beside the engine's tests
 
 from simcore.design.design import Design  # noqa: E402
@@ -42,8 +43,6 @@ TOPOLOGIES = [["ring"], ["mesh"], ["ring", "mesh"], ["clos"], ["clos", "ring"]]
 WORN = ["ring", "ring", "mesh", "fully_connected", "clos"]
 OUTERMOST = ("tensor", "context", "data", "pipeline")
 Row = dict[str, Any]
-Times = dict[str, list[float]]
-"""By links that serve messages as they come (`exact`), or connections in turn (`turns`) [s]."""
 
 
 def drawn(seed: int) -> Design | None:
@@ -98,6 +97,9 @@ def rows_of(seed: int, found: Times) -> list[Row]:
         row["what"] += ", messages alike" if len({round(_message(its)) for its in alone}) == 1 else ", messages unlike"
     elif not design.cluster.failed_links:
         row["fast"] = times_of(design, "fast")[0] / found["exact"][0] - 1
+        if design.system.intra_dimension == "priority":  # on links the same: messages are not interrupted
+            by_steps = times_of(design.with_("system.intra_dimension", "preemptive"), "flow")
+            row["steps"] = by_steps[0] / found["exact"][0] - 1
     rows = []
     for number, (mine, its) in enumerate(zip(times_of(design, "flow"), alone, strict=True)):
         rows.append(row | {"flow": mine / found["exact"][number] - 1, "message": _message(its)})
@@ -132,16 +134,19 @@ def _message(design: Design) -> float:
 def main() -> None:
     """Play what is missing, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--draws", type=int, default=5000)
+    parser.add_argument("results", type=Path, nargs="?", help="working file of what is played on links")
+    parser.add_argument("--draws", type=int, default=0, help="how many to have played on links in all")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop playing on links after so long")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only-play", action="store_true", help="write no section")
     given = parser.parse_args()
-    known = read_times(given.results)
-    play_missing(known, given.results, given.draws, given.first_seed, time.monotonic() + given.seconds)
+    known = read_kept()
+    if given.results is not None:
+        known |= read_played(given.results)
+        play_missing(known, given.results, given.draws, given.first_seed, time.monotonic() + given.seconds)
     if given.only_play:
         return
+    keep(known)
     rows = []
     for number, (seed, found) in enumerate(sorted(known.items())):
         rows += rows_of(seed, found)
@@ -170,22 +175,12 @@ def play_missing(known: dict[int, Times], results: Path, draws: int, first: int,
             seed += 1
 
 
-def read_times(results: Path) -> dict[int, Times]:
-    """What has been played on links already, by seed."""
-    if not results.exists():
-        return {}
-    known: dict[int, Times] = {}
-    for line in results.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        known.setdefault(row.pop("seed"), {}).update(row)
-    return known
-
-
 TEXT = """\
 Errors of engine `flow` against every message on every link (`reference_links`), in percent of the time, over {draws:,}
 drawn designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast*
 is the same of phases that share nothing, where the fast engine plays the design at all. `python
-tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this section.
+tests/accuracy/flow_section.py` writes this section from the times on links that are kept; with a working file it
+plays more of them, some 0.3 s of CPU each.
 
 - **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks.
   With one chunk, steps on other links wait for the slow one, and the phase model averages over its steps.
@@ -193,16 +188,24 @@ tests/accuracy/flow_section.py RESULTS.jsonl` draws more, and writes this sectio
   them counts while they do. `fast` has all stages do the same at once. Where a library passes over memory, `flow`
   leaves it at that, too.
 - **Iterations** differ by what is no matter of links, so that `fast` is as far off: an NPU serves one phase of a
-  dimension at a time, and a phase in service is not interrupted. A message to the next stage waits for all of a
-  chunk's reduction, on links for no more than one of its steps; under `fifo`, for all gradients that were issued
-  before. Of three designs that were 30 to 57 % off with one chunk (16 NPUs on a line), 16 chunks left 6 to 14 %, and no
-  overlap of gradients 3 to 10 %; one under `fifo` on a ring came from 25 to 4 % under `priority`. So iterations in few
-  chunks, with gradients beside the pipeline, are mostly said to take too long.
+  dimension at a time, and a phase in service is not interrupted. What blocks a stage, a message to the next one or a
+  tensor collective, waits for all of a chunk's gradients, on links for no more than one step of them; under `fifo`, for
+  all gradients that were issued before. So iterations in few chunks, with gradients beside the pipeline, are mostly
+  said to take too long. Under `preemptive` they wait for a step: a table below. What is left there has both signs.
+  A message over several links waits on each of them behind others' messages, and phases know one queue; with one chunk
+  an eighth of a phase is more than a message. Phases under `fifo` whose chunks all take turns, step by step, were
+  tried: as far off as now, too fast instead of too slow, for nobody then waits behind a message of another NPU.
 - **Two jobs.** Links that serve whole messages as they come give a job as much as its messages are large. So do no
   switches: packets of all connections go in turn. A table below has both, for what does not take too long (1 and 4
-  chunks). With 4 chunks `flow` is at the turns. With one chunk steps on several links average in a phase; hashes that
-  collide slow down a whole stream. `halving_doubling` changes its receiver from step to step, of which chunks under way
-  have several at once; `flow` counts one.
+  chunks). With 4 chunks `flow` is at the turns with `ring` and `direct`. With one chunk steps on several links average
+  in a phase; hashes that collide slow down a whole stream. `halving_doubling` is a median of 2 to 10 % off there, and
+  now and then by half or more: mostly beside an all-to-all of the other job, which is said to take about twice as long.
+  Such a phase uses uplinks in some of its steps and leaves them free in others, and has another receiver in each;
+  `flow` has it use a part of them, with one connection, all the time.
+"""
+BY_STEPS = """
+Iterations under `priority`, all algorithms, and the same where phases let others pass between their steps
+(`preemptive`); on links both are one, since no message is interrupted:
 """
 IN_TURN = """
 Two jobs, messages of 1 MiB and more, against links that take connections in turn (`switching: interleaved`): errors of
@@ -228,8 +231,10 @@ def section(rows: Sequence[Row]) -> str:
             ("drawn", "chunks", "policy"),
             lambda row: (row["what"], str(row["chunks"]).rjust(2), row["policy"]),
         ),
+        BY_STEPS,
+        _table_by_steps([row for row in rows if "steps" in row]),
         IN_TURN,
-        _table_in_turn([row for row in near if "turns" in row]),
+        _table_in_turn([row for row in rows if "turns" in row and row["message"] >= LARGE]),
         "\nMessages of 1 MiB and more with `ring` and `direct`, by chunks and policy:\n",
         _table(
             near,
@@ -250,6 +255,27 @@ def _table(rows: Sequence[Row], names: tuple[str, ...], key: Callable[[Row], tup
     for group, its in [*sorted(groups.items()), (everything, list(rows))]:
         lines.append(f"| {' | '.join(text.strip() for text in group)} | {' | '.join(_figures(its))} |")
     return "\n".join(lines)
+
+
+def _table_by_steps(rows: Sequence[Row]) -> str:
+    lines = [
+        "| drawn | messages | chunks | draws | `priority`: median | 95th | mean | `preemptive`: median | 95th | mean |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        size = "1 MiB and more" if row["message"] >= LARGE else "below 1 MiB"
+        groups.setdefault((row["what"], size, str(row["chunks"]).rjust(2)), []).append(row)
+    for group, its in sorted(groups.items()):
+        figures = [figure for key in ("flow", "steps") for figure in _signed([row[key] for row in its])]
+        lines.append(f"| {' | '.join(text.strip() for text in group)} | {len(its)} | {' | '.join(figures)} |")
+    return "\n".join(lines)
+
+
+def _signed(errors: Sequence[float]) -> Iterator[str]:
+    """Median and 95th percentile of the errors' size, and their mean [%]."""
+    yield from _sizes(errors)
+    yield f"{100 * statistics.fmean(errors):+.1f}"
 
 
 def _table_in_turn(rows: Sequence[Row]) -> str:

@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "simcore" / "layout"))
 
 from drawn_layouts import Document, all_stages, between_memories, drawn, with_parallelism
 
+from simcore.check.check import check
+from simcore.check.load import parse_design
 from simcore.layout.settle import settle
 from simcore.memory.expanded import fits
 from simcore.memory.plan import memory_needed
@@ -64,16 +66,21 @@ def against_uniform(count: int, interleave: int) -> None:
     )
 
 
-def against_all(count: int) -> None:
-    """Solved stages of small pipelines over the best of all ways."""
+def against_all(count: int, schedules: tuple[str, ...] = ()) -> None:
+    """Solved stages of small pipelines over the best of all ways; `schedules`, in turn, in place of those drawn."""
     gaps = []
-    for document in drawn(count, 3000, most_layers=9):
+    for number, document in enumerate(drawn(count, 3000, most_layers=9)):
+        if schedules:
+            document["parallelism"]["schedule"] = schedules[number % len(schedules)]
+            parsed, _ = parse_design(document)
+            if parsed is None or check(parsed):
+                continue
         layers, pipeline = document["workload"]["model"]["layers"], document["parallelism"]["pipeline"]
         each = [simulate(with_parallelism(document, stages=sizes)) for sizes in all_stages(layers, pipeline)]
         best = min((result.iteration_time_s for result in each if result.fits), default=None)
         if best is not None:
             gaps.append(simulate(with_parallelism(document, stages=SOLVE)).iteration_time_s / best - 1)
-    _print_gaps("stages", gaps)
+    _print_gaps(f"stages {' '.join(schedules)}", gaps)
 
 
 def against_all_recomputation(count: int) -> None:
@@ -122,4 +129,5 @@ if __name__ == "__main__":
         against_even(designs, chunks)
         against_uniform(designs // 2, chunks)
     against_all(designs // 5)
+    against_all(designs // 5, ("pipedream", "pipedream_2bw"))
     against_all_recomputation(designs // 10)

@@ -130,3 +130,67 @@ def test_nodes_are_told_in_few_words() -> None:
     assert describe_nodes(range(0, 32, 4)) == "0,4,…28"
     assert describe_nodes((3, 9)) == "3,9"
     assert describe_nodes((0, 1, 4, 5, 8, 9, 12, 13)) == "0,1,4,5,8,9,…"
+
+
+WHOLE: dict[str, Any] = {
+    "jobs": [{"workload": {"model": "llama3-8b", "global_batch": 16, "sequence_length": 2048, "precision": "bf16"}}],
+    "cluster": {
+        "npu": "a100-80gb",
+        "dimensions": [
+            {"topology": "switch", "size": 4, "bandwidth": "300 GB/s", "latency": "700 ns", "tier": "pod"},
+            {"topology": "switch", "size": 4, "bandwidth": "25 GB/s", "latency": "2 us", "tier": "pod"},
+        ],
+    },
+}
+WHOLE["jobs"][0] |= {"parallelism": {"tensor": 2, "zero": 1}, "npus": 16}
+PLAIN = {**{key: WHOLE["jobs"][0][key] for key in ("workload", "parallelism")}, "cluster": WHOLE["cluster"]}
+
+
+def test_a_lone_job_is_told_as_one_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", written(tmp_path, WHOLE)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("One job, engine fast.")
+    assert "slowest" not in out
+    assert "share" not in out
+
+
+def test_a_lone_job_on_a_whole_cluster_is_explained_and_exported_as_a_plain_design(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for document in (WHOLE, PLAIN):
+        path = written(tmp_path, document)
+        assert main(["explain", path, "--simulations", "12", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert main(["export", path, "--for", "megatron"]) == 0
+        steps = [(step["changes"][0]["text"], step["iteration_time_s"]) for step in found["steps"]]
+        told.append((found["parts"], found["operators"], found["collectives"], steps, capsys.readouterr().out))
+    assert told[0] == told[1]
+    assert len(told[0][3]) == 12
+
+
+def test_a_lone_job_is_traced_and_written_for_astra_sim(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE)
+    assert main(["simulate", path, "--trace", str(tmp_path / "a.json"), "--chakra-out", str(tmp_path / "out")]) == 0
+    spans = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert main(["simulate", written(tmp_path, PLAIN), "--trace", str(tmp_path / "b.json")]) == 0
+    assert spans == json.loads((tmp_path / "b.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert (tmp_path / "out" / "network.yml").exists()
+
+
+def test_lone_jobs_are_compared_with_each_other_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = []
+    other = {**WHOLE, "jobs": [{**WHOLE["jobs"][0], "parallelism": {"tensor": 4, "zero": 2}}]}
+    for name, document in (("one", WHOLE), ("other", other), ("plain", PLAIN)):
+        (tmp_path / name).mkdir()
+        paths.append(written(tmp_path / name, document))
+    assert main(["explain", paths[0], "--against", paths[1], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {change["name"] for change in found["changes"]} == {"degrees", "zero"}
+    assert main(["explain", paths[0], "--against", paths[2]]) == 2
+    assert "jobs: expected in both designs, or in neither, got in one" in capsys.readouterr().err
+
+
+def test_several_jobs_are_not_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", written(tmp_path, DESIGN)]) == 2
+    assert "jobs: expected a design of one job, got 2 jobs" in capsys.readouterr().err

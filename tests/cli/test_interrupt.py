@@ -160,7 +160,7 @@ entry()
 @pytest.mark.parametrize(
     ("patch", "arguments"),
     [
-        ("dse.proof.certificate.proven_limits", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
+        ("dse.proof.certificate.certify", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.whatif.ask.answers_about", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
         ("dse.report.write_reports", ["optimize", "SPACE", "--out", "RUN", "--trials", "2"]),
     ],
@@ -171,7 +171,7 @@ def test_every_phase_of_a_search_can_be_interrupted(tmp_path: Path, patch: str, 
     script = STUCK.format(imports=f"import dse.run.record, {module}", mark=str(mark), patch=patch)
     if module == "dse.proof.certificate":
         script = script.replace(
-            "from dse.cli import entry", "dse.run.record.proven_limits = stuck\nfrom dse.cli import entry"
+            "from dse.cli import entry", "dse.run.record.certify = stuck\nfrom dse.cli import entry"
         )
     (tmp_path / "stuck.py").write_text(script)
     names = {"SPACE": str(write_space(tmp_path)), "RUN": str(tmp_path / "run")}

@@ -75,6 +75,57 @@ def test_a_design_of_a_hypothetical_study_says_so_wherever_it_goes(
     assert result["order_notes"]
 
 
+NODES = """
+workload: {model: llama3-8b, global_batch: 32, sequence_length: 2048, precision: bf16}
+parallelism: {tensor: 8, data: 2, zero: 1, sequence_parallel: true, recompute: full}
+cluster:
+  npu: h100-80gb
+  dimensions:
+    - topology: switch
+      size: 8
+      bandwidth: 450 GB/s
+      latency: 801 ns
+      tier: node
+      library: nccl-hopper
+      collective: ALGORITHM
+    - {topology: switch, size: 2, bandwidth: 50 GB/s, efficiency: 0.74, latency: 20 us, tier: pod}
+objectives: {minimize: [iteration_time]}
+constraints: [fits]
+study: {sampler: exhaustive}
+"""
+
+
+def test_a_search_takes_no_algorithm_that_the_named_library_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = NODES.replace("ALGORITHM", "{choice: [ring, direct]}")
+    assert main(["optimize", str(write_space(tmp_path, text)), "--out", str(tmp_path / "run")]) == 0
+    assert "algorithms of a library 1" in _flat(capsys)
+    front = json.loads((tmp_path / "run" / "pareto.json").read_text())["front"]
+    assert [member["design"]["cluster"]["dimensions"][0].get("collective", "ring") for member in front] == ["ring"]
+
+
+def test_a_hypothetical_search_may_take_one_and_its_decision_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = NODES.replace("ALGORITHM", "{choice: [ring, direct]}") + "hypothetical: true\n"
+    assert main(["optimize", str(write_space(tmp_path, text)), "--out", str(tmp_path / "run")]) == 0
+    said = "No library does this: cluster.dimensions[0].collective: expected an algorithm of nccl-hopper"
+    assert said in _flat(capsys)
+    assert main(["show", str(tmp_path / "run")]) == 0
+    assert said in _flat(capsys)
+
+
+def test_a_space_of_what_the_library_lacks_alone_is_told_what_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = write_space(tmp_path, NODES.replace("ALGORITHM", "direct"))
+    assert main(["optimize", str(space), "--out", str(tmp_path / "run")]) == 2
+    assert "an algorithm of nccl-hopper (ring, double_binary_tree, flat_ring)" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
 def test_runs_side_by_side_say_which_is_hypothetical(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from installed import EXAMPLE, PROJECT, ROOT
 
-from dse.reproduce.play import obtain
+from dse.reproduce.play import Player
 from dse.reproduce.study import read_study
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def test_the_study_is_shown_whole_and_reproduced(tmp_path: Path) -> None:
     shown = {name: code for name, code in (*BLOCKS, *TABLES) if name.startswith("study/")}
     assert shown == {f"study/{path.name}": path.read_text(encoding="utf-8") for path in (BESIDE / "study").iterdir()}
     study = read_study(BESIDE / "study")
-    done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
+    done = list(Player(study, tmp_path).obtain(study.rows))
     assert [each.verdict for each in done] == ["reproduced"] * 3
     sizes, latency, rate = (64e3, 1e6, 100e6), 1e-6, 100e9
     ring = [2 * 15 * (latency + size / 16 / rate) for size in sizes]

@@ -46,6 +46,7 @@ _OF_SWITCHES = (
     {"efficiency": BY_SIZE},
     {"library": LIBRARY},
 )
+POLICIES = ["fifo", "lifo", "scf", "priority", "preemptive"]
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
 
 
@@ -221,7 +222,9 @@ def systems(draw: st.DrawFn, algorithms: list[str], *, plain: bool = False) -> D
     return {
         "collective": algorithms,
         "chunks": draw(st.sampled_from([1, 2, 3, 8])),
-        "intra_dimension": "fifo" if plain else draw(st.sampled_from(["fifo", "lifo", "scf", "priority"])),
+        "intra_dimension": "fifo"
+        if plain
+        else draw(st.sampled_from(["fifo", "lifo", "scf", "priority", "preemptive"])),
         "inter_dimension": "baseline" if plain else draw(st.sampled_from(["baseline", "themis"])),
         "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2])),
         "reduction": draw(st.sampled_from(["tree", "tree", "scatter"])),

@@ -17,6 +17,7 @@ from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import Chunker, Chunks, Phase, picoseconds
 from simcore.system.interference import slowdowns
 from simcore.system.placement import place
+from simcore.system.steps import as_served
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.program import transformer_program
 
@@ -45,6 +46,7 @@ class Task:
         group = "data" if self.group in gradients else self.group
         rank = listed.index(group) if group in listed else len(listed)
         policy = {"fifo": 0, "lifo": -self.issue, "scf": int(self.phase.size), "priority": rank}
+        policy["preemptive"] = 2 * rank + (not self.phase.begun)
         return policy[system.intra_dimension], self.arrival, self.issue, self.chunk, self.at
 
 
@@ -64,8 +66,9 @@ class Stage:
 
     def start(self, split: Chunks, group: str, waits: Waits) -> None:
         self.issued += 1
+        paths = as_served(self.design, split).paths
         for chunk, path in enumerate(split.chosen):
-            self._enqueue(Task(self.issued, chunk, group, waits, split.paths[path]))
+            self._enqueue(Task(self.issued, chunk, group, waits, paths[path]))
 
     def outstanding(self) -> list[Task]:
         queued = [task for tasks in self.waiting.values() for task in tasks]

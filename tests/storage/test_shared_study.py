@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,52 +10,16 @@ from typing import Any
 
 import bought
 import pytest
-import yaml
-from cli_runs import PATIENCE, dse, start, until
+from cli_runs import PATIENCE, dse, until
 from passwords import PASSWORD
-from sweeps import TESTS, WIDE, sweep
+from shared_drivers import TRIALS, driver, evaluated
+from sweeps import WIDE, sweep
 from tiny_spaces import space, tiny
 
 from dse.evaluate.evaluate import Outcome
 from dse.run.record import load_record
 from dse.study.claims import SharedStudy, open_storage, shown
 from simcore.document.problem import InputError
-
-ENGINE = """\
-import os, sys, time
-sys.path.insert(0, {tests!r})
-from tiny_spaces import cheap
-
-def engine(design):
-    with open({log!r}, "a") as file:
-        file.write(f"{{os.getpid()}} {{design.key}}\\n")
-    time.sleep(0.03)
-    return cheap(design)
-"""
-TRIALS = 60
-
-
-@pytest.fixture
-def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A space whose engine notes who evaluates what."""
-    path = tmp_path / "tiny.yaml"
-    path.write_text(yaml.safe_dump(tiny(**WIDE), sort_keys=False))
-    (tmp_path / "noting_engine.py").write_text(ENGINE.format(tests=str(TESTS), log=str(tmp_path / "evaluated")))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return path
-
-
-def evaluated(given: Path) -> list[tuple[str, str]]:
-    log = given.parent / "evaluated"
-    return [(pid, key) for pid, key in map(str.split, log.read_text().splitlines())] if log.exists() else []
-
-
-def driver(given: Path, url: str, name: str, *arguments: object, sampler: str = "nsga2") -> subprocess.Popen[str]:
-    return start(
-        *("optimize", given, "--storage", url, "--study-name", name, "--trials", TRIALS, "--sampler", sampler),
-        *("--engine", "noting_engine:engine", *arguments),
-        engines=given.parent,
-    )
 
 
 def table(folder: Path) -> bytes:

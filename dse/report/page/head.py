@@ -11,7 +11,7 @@ from dse.report.page.base import escape_html, paragraphs
 from dse.report.page.families import families_table
 from dse.report.summary import Summary
 from dse.report.units import format_number, format_percent, format_with_unit, label
-from dse.report.words import describe_proof
+from dse.report.words import describe_behind, describe_proof
 
 
 def header(record: StudyRecord, summary: Summary) -> str:
@@ -72,4 +72,4 @@ def _card(title: str, value: str, below: str) -> str:
 
 def gap_notes(record: StudyRecord, summary: Summary) -> str:
     """The proof, and how far the best values are from their bounds; empty where there is nothing to say."""
-    return paragraphs([describe_proof(summary), *describe_gaps(record, summary)], "said")
+    return paragraphs([describe_proof(summary), describe_behind(summary), *describe_gaps(record, summary)], "said")

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.assumptions import describe_penalties, describe_tokens
+from dse.report.assumptions import describe_notices, describe_tokens
 from dse.report.describe import headline
 from dse.report.jobs import HEADS, describe_jobs, job_rows
 from dse.report.orders import describe_order
@@ -59,7 +59,7 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
             console.print(_jobs(result))
         console.print(_anatomy(result))
     console.print()
-    for sentence in (*_place(record, shown), *describe_tokens(trial), *describe_penalties(trial)):
+    for sentence in (*_place(record, shown), *describe_tokens(trial), *describe_notices(trial)):
         say(console, sentence)
     for notice in record.notices:
         say(console, f"Note: {clean_text(notice)}")
@@ -136,7 +136,8 @@ def _jobs(result: Result) -> RenderableType:
     for name, *cells in job_rows(result.jobs):
         table.add_row(Text(name), *cells)
     whole.add_row(table)
-    whole.add_row(" ".join(describe_jobs(result.jobs)))
+    if said := describe_jobs(result.jobs):
+        whole.add_row(" ".join(said))
     return Padding(whole, (1, 0, 0, 0))
 
 

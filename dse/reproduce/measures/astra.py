@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.reproduce.files import inside
-from dse.reproduce.measures.base import Measure, Numbers, content
+from dse.reproduce.measures.base import Case, Measure, Numbers, content
 
 _FILES = ("network", "system", "workload", "comm_groups", "remote_memory")
 
@@ -18,21 +18,16 @@ class RunAstra(Measure):
     Keys that an alternative sets are those of `astra`.
     """
 
-    def numbers(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Numbers:
-        """See `Measure.numbers`."""
-        from simcore.astra.run import run as run_astra
-
-        result = run_astra(**_options(folder, run, changes))
-        return {"finish_ns": result.finish_ns, "compute_ns": result.compute_ns}
-
-    def identity(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
-        """See `Measure.identity`."""
-        options = _options(folder, run, changes)
-        return " ".join(
-            f"{key}={content(value) if isinstance(value, Path) else value}" for key, value in sorted(options.items())
-        )
+    def read(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Case:
+        """See `Measure.read`."""
+        asked = {**run["astra"], **changes}
+        options = {key: inside(folder, value) if key in _FILES else value for key, value in asked.items()}
+        said = (f"{key}={content(value) if isinstance(value, Path) else value}" for key, value in options.items())
+        return Case(" ".join(sorted(said)), lambda: _run(options))
 
 
-def _options(folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    options = {**run["astra"], **changes}
-    return {key: inside(folder, value) if key in _FILES else value for key, value in options.items()}
+def _run(options: Mapping[str, Any]) -> Numbers:
+    from simcore.astra.run import run
+
+    result = run(**options)
+    return {"finish_ns": result.finish_ns, "compute_ns": result.compute_ns}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from dse.reproduce.lookup import lookup_of
-from dse.reproduce.measures.base import Measure, Numbers
-from dse.reproduce.part import Alternative
+from dse.reproduce.lookup import evaluate
+from dse.reproduce.measures.base import Case, Measure, Numbers, measure_of
+from dse.reproduce.measures.single import SINGLE
+from dse.reproduce.part import Alternative, settle
 from dse.space.expression import Expression
 from simcore.document.field import Frozen
 from simcore.document.form import describe_error
@@ -45,41 +46,39 @@ class AverageRuns(Measure):
     row's own alternatives hold at all of them. A geometric mean there is only of values above 0.
     """
 
-    def __init__(self, measures: Mapping[str, Measure]) -> None:
-        self._measures = measures
-
-    def numbers(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Numbers:
-        """See `Measure.numbers`."""
+    def read(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Case:
+        """See `Measure.read`."""
         average = _read(run)
-        measure, values = self._measure_of(average), []
-        for place, given in _places(average):
-            known = measure.numbers(folder, average.of, {**changes, **place}) | given
-            if average.against:
-                against = {**changes, **place, **average.against}
-                known["base"] = measure.numbers(folder, average.of, against) | given
-            values.append(_evaluate(average.value, known))
-        found = {"mean": math.fsum(values) / len(values), "least": min(values), "most": max(values)}
-        if min(values) > 0:
-            found["geomean"] = math.exp(math.fsum(map(math.log, values)) / len(values))
-        return {**found, "count": len(values)}
-
-    def identity(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
-        """See `Measure.identity`."""
-        average = _read(run)
-        measure = self._measure_of(average)
-        runs = [
-            f"{measure.identity(folder, average.of, {**changes, **place})} {json.dumps(given, sort_keys=True)}"
-            for place, given in _places(average)
+        measure = measure_of(average.of, SINGLE)
+        places = [settle(chosen) for chosen in product(*(axis.values() for axis in average.over.values()))]
+        cases = [
+            (
+                measure.read(folder, average.of, {**changes, **sets}),
+                measure.read(folder, average.of, {**changes, **sets, **average.against}) if average.against else None,
+                given,
+            )
+            for sets, given in places
         ]
+        runs = [f"{case.identity} {json.dumps(given, sort_keys=True)}" for case, _, given in cases]
         against = json.dumps(average.against, sort_keys=True)
-        return f"{average.value} against {against} of {' '.join(runs)}"
+        return Case(
+            f"{average.value} against {against} of {' '.join(runs)}",
+            lambda: _summary([_value(average, case, base, given) for case, base, given in cases]),
+        )
 
-    def _measure_of(self, average: Average) -> Measure:
-        for key, measure in self._measures.items():
-            if key in average.of:
-                return measure
-        expected, found = f"one of {', '.join(self._measures)}", ", ".join(average.of) or "nothing"
-        raise InputError([Problem(("run", "average", "of"), expected, found)], "study")
+
+def _value(average: Average, case: Case, base: Case | None, given: Mapping[str, float]) -> float:
+    known = {**case.numbers(), **given}
+    if base is not None:
+        known["base"] = {**base.numbers(), **given}
+    return float(evaluate(average.value, known))
+
+
+def _summary(values: list[float]) -> Numbers:
+    found: Numbers = {"mean": math.fsum(values) / len(values), "least": min(values), "most": max(values)}
+    if min(values) > 0:
+        found["geomean"] = math.exp(math.fsum(map(math.log, values)) / len(values))
+    return {**found, "count": len(values)}
 
 
 def _read(run: Mapping[str, Any]) -> Average:
@@ -88,18 +87,3 @@ def _read(run: Mapping[str, Any]) -> Average:
     except ValidationError as error:
         problems = [Problem(("run", "average", *entry["loc"]), *describe_error(entry)) for entry in error.errors()]
         raise InputError(problems, "study") from None
-
-
-def _places(average: Average) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
-    """The keys that are set and the numbers that are given at each place."""
-    for chosen in product(*(axis.values() for axis in average.over.values())):
-        changes = {path: value for each in chosen for path, value in each.set.items()}
-        yield changes, {name: number for each in chosen for name, number in each.given.items()}
-
-
-def _evaluate(text: str, known: Numbers) -> float:
-    try:
-        return float(Expression(text).value(lookup_of(known)))
-    except ValueError as error:
-        expected = "names of what was measured"
-        raise InputError([Problem(("run", "average", text), expected, str(error))], "study") from None

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.reproduce.files import inside
-from dse.reproduce.measures.base import Measure, Numbers
+from dse.reproduce.measures.base import Case, Measure, Numbers, changed_design
 from simcore.document.problem import InputError, Problem
 
 if TYPE_CHECKING:
@@ -23,26 +22,20 @@ class PlayIncast(Measure):
     sets are those of the design, or `incast.senders` and `incast.size`.
     """
 
-    def numbers(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Numbers:
-        """See `Measure.numbers`."""
-        from simcore.engine.packets.counters import traffic_of
-        from simcore.engine.packets.incast import play_incast
-        from simcore.system.chunks import PICOSECONDS
-
-        played = play_incast(_design(folder, run, changes), *_load(run, changes))
-        return {"seconds": played.now / PICOSECONDS, "traffic": traffic_of(played).counters}
-
-    def identity(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
-        """See `Measure.identity`."""
-        return f"{_design(folder, run, changes).key} {_load(run, changes)}"
+    def read(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Case:
+        """See `Measure.read`."""
+        changed = {path: value for path, value in changes.items() if not path.startswith(_OWN)}
+        design, load = changed_design(folder, run["incast"], changed), _load(run, changes)
+        return Case(f"{design.key} {load}", lambda: _play(design, *load))
 
 
-def _design(folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Design:
-    from simcore.check.load import load_design
+def _play(design: Design, senders: int, size: int) -> Numbers:
+    from simcore.engine.packets.counters import traffic_of
+    from simcore.engine.packets.incast import play_incast
+    from simcore.system.chunks import PICOSECONDS
 
-    design = load_design(inside(folder, run["incast"]))
-    changed = {path: value for path, value in changes.items() if not path.startswith(_OWN)}
-    return design.with_(changed) if changed else design
+    played = play_incast(design, senders, size)
+    return {"seconds": played.now / PICOSECONDS, "traffic": traffic_of(played).counters}
 
 
 def _load(run: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[int, int]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.reproduce.files import inside
-from dse.reproduce.measures.base import Measure, Numbers
-from simcore.document.problem import InputError, Problem
+from dse.reproduce.measures.base import Case, Measure, Numbers
+from simcore.document.problem import InputError
 
 if TYPE_CHECKING:
     from dse.door.run import Run
@@ -28,42 +28,37 @@ class OptimizeSpace(Measure):
     Keys that an alternative sets are those of the space: a value in the place of a hole closes it.
     """
 
-    def numbers(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Numbers:
-        """See `Measure.numbers`."""
-        from dse.door.optimize import optimize
+    def read(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Case:
+        """See `Measure.read`."""
+        space, asked = _space(folder, run, changes), {key: run[key] for key in _OPTIONS if key in run}
+        return Case(json.dumps([space.source, asked], sort_keys=True, default=str), lambda: _search(space, asked))
 
-        space = _space(folder, run, changes)
-        found = optimize(space, **{key: run[key] for key in _OPTIONS if key in run})
-        if found.ended == "interrupted":
-            raise KeyboardInterrupt  # what was found by then is not what the study asks for
-        try:
-            return _numbers(space, found)
-        except InputError:
-            if len(found.front):
-                raise
-            return {"trials": len(found.trials), "front": 0, "hypervolume": 0.0}  # nothing feasible
 
-    def identity(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
-        """See `Measure.identity`."""
-        asked = {key: run[key] for key in _OPTIONS if key in run}
-        return json.dumps([_space(folder, run, changes).source, asked], sort_keys=True, default=str)
+def _search(space: Space, asked: Mapping[str, Any]) -> Numbers:
+    from dse.door.optimize import optimize
+
+    found = optimize(space, **asked)
+    if found.ended == "interrupted":
+        raise KeyboardInterrupt  # what was found by then is not what the study asks for
+    try:
+        return _numbers(space, found)
+    except InputError:
+        if len(found.front):
+            raise
+        return {"trials": len(found.trials), "front": 0, "hypervolume": 0.0}  # nothing feasible
 
 
 def _space(folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Space:
     """The space with its changes; raises `InputError` for a path that is none."""
     from dse.space.space import space_from
-    from simcore.design.change import assign, parse_path
+    from simcore.design.change import assign_all
     from simcore.document.text import Document, read_document
 
     path = inside(folder, run["optimize"])
     document = read_document(path)
     data = copy.deepcopy(document.data)
     reference = {"study.reference_point": run["reference"]} if "reference" in run else {}
-    problems: list[Problem] = []
-    for key, value in {**reference, **changes}.items():
-        parsed = parse_path(key)
-        problem = Problem((key,), "a path of the space", f"'{key}'") if parsed is None else assign(data, parsed, value)
-        problems += [problem] if problem is not None else []
+    problems = assign_all(data, {**reference, **changes})
     if problems:
         raise InputError(problems, str(path))
     return space_from(Document(document.source, data, document.lines), path.stem)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.reproduce.files import inside
-from dse.reproduce.measures.base import Measure, Numbers
+from dse.reproduce.measures.base import Case, Measure, Numbers, changed_design
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,19 +31,15 @@ class SplitBandwidth(Measure):
     Keys that an alternative sets are these or, all others, those of the designs.
     """
 
-    def numbers(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Numbers:
-        """See `Measure.numbers`."""
-        return _Case.read(folder, run, changes).numbers()
-
-    def identity(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
-        """See `Measure.identity`."""
-        case = _Case.read(folder, run, changes)
-        keys = [[design.key for design in designs] for designs in (case.designs, case.solved_for)]
-        return json.dumps([keys, case.budget, case.simulator])
+    def read(self, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> Case:
+        """See `Measure.read`."""
+        asked = _Asked.read(folder, run, changes)
+        keys = [[design.key for design in designs] for designs in (asked.designs, asked.solved_for)]
+        return Case(json.dumps([keys, asked.budget, asked.simulator]), asked.numbers)
 
 
 @dataclass(frozen=True)
-class _Case:
+class _Asked:
     designs: list[Design]
     solved_for: list[Design]
     budget: float
@@ -52,16 +47,14 @@ class _Case:
     simulator: bool
 
     @classmethod
-    def read(cls, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> _Case:
-        from simcore.check.load import load_design
+    def read(cls, folder: Path, run: Mapping[str, Any], changes: Mapping[str, Any]) -> _Asked:
         from simcore.document.quantity import parse_quantity
 
         options = {**run, **{key: value for key, value in changes.items() if key in _OPTIONS}}
         own = {key: value for key, value in changes.items() if key not in _OPTIONS}
 
         def designs(named: Any) -> list[Design]:
-            read = [load_design(inside(folder, name)) for name in ([named] if isinstance(named, str) else named)]
-            return [design.with_(own) if own else design for design in read]
+            return [changed_design(folder, name, own) for name in ([named] if isinstance(named, str) else named)]
 
         asked = designs(options["split"])
         whole = sum(dimension.bandwidth for dimension in asked[0].cluster.dimensions)

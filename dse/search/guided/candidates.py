@@ -30,15 +30,17 @@ from dse.search.guided.genome import (
 )
 from dse.search.guided.repair import Look, repair_look
 from dse.search.guided.surrogate import Encoder
+from dse.search.guided.view import ESTIMATE, View
 from dse.space.fill import FilledDocument
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
-from simcore.bounds.estimate import estimate
 from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.metrics import BEFORE, is_of
+from simcore.metrics import BEFORE, METRICS, is_of
 
 MISSED = "largest violation"
+TREND = ("iteration_time", "cost.total", "memory.peak")
+"""Estimates that say something of all objectives."""
 
 
 @dataclass(eq=False, slots=True)
@@ -53,9 +55,11 @@ class Candidate:
     """0 where it may be simulated."""
     features: dict[int, float]
     known: dict[str, float | None]
-    """Metrics by name, exact where they do not depend on time, else estimates; and `MISSED` at these."""
+    """The metrics that are looked at, exact where they do not depend on time, else estimates; and `MISSED` at these."""
     shape: tuple[Any, ...] = ()
     """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """What it is looked at through tells of its time (`dse.search.guided.view`)."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
     late: float = 0.0
@@ -91,6 +95,7 @@ class Candidates:
 
     space: Space
     generator: np.random.Generator
+    view: View = ESTIMATE
     seen: set[str] = field(default_factory=set)
     """Keys of all designs looked at."""
     _drawn: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
@@ -101,6 +106,11 @@ class Candidates:
         self.products = composite_holes(self.space.template)
         self._late = [constraint for constraint in self.space.constraints if not constraint.is_early]
         self._expressions = [o for o in self.space.objectives if o.expression is not None]
+        spoken = [name for objective in self.space.objectives for name in objective.names]
+        spoken += [name for constraint in self._late for name in constraint.metrics]
+        named = [name for name in dict.fromkeys([*TREND, *spoken]) if name in METRICS]
+        self._exact = [name for name in named if is_of(name, BEFORE)]
+        self._estimated = [name for name in named if not is_of(name, BEFORE)]
         self._bounded = bool(self._late) or any(not is_of(o.name, BEFORE) for o in self.space.objectives)
 
     def make(
@@ -165,22 +175,26 @@ class Candidates:
         self.seen.add(key)
         violation = screened.violation
         known: dict[str, float | None] = {}
+        shares: Mapping[str, float] = {}
         if violation <= 0 and estimated:
-            known = {**(estimate(design) if self._bounded else {}), **screened.metrics}
-            known[MISSED] = self._missed_violation(known, screened.document)
+            if self._bounded:
+                viewed, shares = self.view.look(design, self._estimated)
+                known.update(viewed)
+            known |= {name: screened.metrics[name] for name in self._exact}
+            known[MISSED] = self._missed_violation(known, screened)
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
         features = self.encoder.encode(filled.params)
-        return Candidate(look.genes, filled, key, violation, features, known, _shape(design))
+        return Candidate(look.genes, filled, key, violation, features, known, _shape(design), shares)
 
-    def _missed_violation(self, known: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
+    def _missed_violation(self, known: Mapping[str, float | None], screened: ScreenedDesign) -> float:
         """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
         worst = -1.0
         for constraint in self._late:
             if all(known.get(name) is not None for name in constraint.metrics):
                 with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
-                    worst = max(worst, constraint.measure_violation(known, document))
+                    worst = max(worst, constraint.measure_violation(known, screened.document))
         return worst
 
     def make_random(self) -> Candidate | None:

@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dse.evaluate.pareto import front_mask
-from dse.search.guided.candidates import Candidate
+from dse.search.guided.candidates import TREND, Candidate
 from dse.search.guided.gain import DIGITS, Box, choose_greedily, promise
-from dse.search.guided.surrogate import Encoder, Surrogate, fit
+from dse.search.guided.surrogate import Encoder
+from dse.search.guided.view import ESTIMATE, Model, Seen, View
 from dse.space.space import Space
 from simcore.metrics import BEFORE, is_of
 
 Matrix = NDArray[np.float64]
 
-TREND = ("iteration_time", "cost.total", "memory.peak")
-"""Estimates that say something of all objectives."""
 POINTS = 256
 """Most trials that the surrogate learns from: those nearest to the front, the latest, and some of the others."""
-ENOUGH = 8
-"""Trials before the surrogate is used instead of the bounds themselves."""
 OPTIMISM = 2.0
 """Standard deviations by which every third choice hopes for more."""
 LATE = 20.0
@@ -74,8 +71,8 @@ class _Levels:
 class Judge:
     """Learns from trials and ranks candidates."""
 
-    def __init__(self, space: Space, encoder: Encoder, seed: int) -> None:
-        self._encoder = encoder
+    def __init__(self, space: Space, encoder: Encoder, seed: int, view: View = ESTIMATE) -> None:
+        self._encoder, self._view = encoder, view
         self._generator = np.random.default_rng([seed, 1])
         self._names = [objective.name for objective in space.objectives]
         self._signs = np.array([objective.sign for objective in space.objectives])
@@ -84,7 +81,9 @@ class Judge:
         self._trends = list(dict.fromkeys([*TREND, *self._names]))
         self.simulated: list[Candidate] = []
         self._front: list[Candidate] = []
-        self._fitted: tuple[int, Surrogate] | None = None
+        self._fitted: tuple[int, Model] | None = None
+        self._shares: list[str] = []
+        """Shares of time that the model knows of."""
 
     def tell(self, candidate: Candidate, losses: Sequence[float], violations: Mapping[str, float]) -> None:
         """What simulation found of a candidate that may be simulated."""
@@ -203,13 +202,12 @@ class Judge:
         """
         mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed_violations(pool)
         outputs = len(self._modelled) + bool(self._late)
-        if len(self.simulated) < ENOUGH or not outputs:
+        if len(self.simulated) < self._view.enough or not outputs:
             return mean, deviation, late, np.exp(-LATE * np.maximum(late, 0.0))
         if self._fitted is None or self._fitted[0] != len(self.simulated):
             self._fitted = len(self.simulated), self._fit(levels)
         model = self._fitted[1]
-        features = self._encoder.matrix([c.features for c in pool])[:, : model.points.shape[1]]
-        value, spread = model.predict(features, self._trend(pool))
+        value, spread = model.predict(self._seen(pool, estimates))
         models = len(self._modelled)
         mean[:, self._modelled], deviation[:, self._modelled] = value[:, :models], spread[:, :models]
         likely = np.ones(len(pool))
@@ -218,12 +216,22 @@ class Judge:
             likely = ndtr(-late / np.maximum(spread[:, models], SHARPEST))
         return mean, deviation, late, likely
 
-    def _fit(self, levels: _Levels) -> Surrogate:
+    def _fit(self, levels: _Levels) -> Model:
         told = self._teaching_trials(levels)
         found = levels.to_levels(_losses(told))[:, self._modelled]
         if self._late:
             found = np.hstack([found, np.clip([[c.late] for c in told], -NEAR, NEAR)])
-        return fit(self._encoder.matrix([c.features for c in told]), self._trend(told), found)
+        self._shares = sorted({name for c in told for name in c.shares})
+        return self._view.fit(self._seen(told, levels.to_levels(self._estimates(told))), found)
+
+    def _seen(self, candidates: Sequence[Candidate], estimates: Matrix) -> Seen:
+        """What is known of candidates before their trials; `estimates` are levels `[candidates, objectives]`."""
+        viewed = estimates[:, self._modelled]
+        if self._late:
+            viewed = np.hstack([viewed, _missed_violations(candidates)[:, None]])
+        shares = np.array([[c.shares.get(name, 0.0) for name in self._shares] for c in candidates])
+        features = self._encoder.matrix([c.features for c in candidates])
+        return Seen(features, self._trend(candidates), shares, viewed)
 
     def _teaching_trials(self, levels: _Levels) -> list[Candidate]:
         """The trials that the surrogate learns from."""

@@ -26,6 +26,7 @@ from dse.search.guided.ends import EndCandidates
 from dse.search.guided.led import LedCandidates
 from dse.search.guided.promise import Judge
 from dse.search.guided.shares import ShareCandidates
+from dse.search.guided.view import ESTIMATE, View
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 
@@ -59,8 +60,6 @@ FIRST, LEAST, BUDGETS = 24, 3, 12
 chosen, and in a generation, beside one of a good design; candidates of each."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
-HOPEFUL = 4
-"""One of so many trials is for what the estimates promise, whatever the surrogate says, as long as they promise any."""
 SHAPES = 12
 """Shapes of the cluster that are looked around before the first trial, whether they promise much or little."""
 TRIES = 6
@@ -84,17 +83,18 @@ class Guided(Sampler):
     Raises `InputError` for clusters that are to be bought: a candidate is a design.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, view: View = ESTIMATE) -> None:
         if space.jobs:
             fix = "use exhaustive or nsga2; study.tune_sampler can be guided"
             raise InputError([Problem(("study", "sampler"), "one workload for guided", f"{len(space.jobs)}", fix)])
         self._space = space
         self._generator = np.random.default_rng(seed)
-        self._candidates = Candidates(space, self._generator)
+        self._view = view
+        self._candidates = Candidates(space, self._generator, view)
         self._led, self._shares = LedCandidates(space, self._candidates), ShareCandidates(self._candidates)
         self._ends, self._across = EndCandidates(self._candidates), CrossedDesigns(self._candidates)
         self._budgets = BudgetCandidates(self._candidates, self._led)
-        self._judge = Judge(space, self._candidates.encoder, seed)
+        self._judge = Judge(space, self._candidates.encoder, seed, view)
         self._pool: list[Candidate] = []
         self._shape_best: dict[tuple[object, ...], Candidate] = {}
         self._forbidden: list[Candidate] = []
@@ -106,11 +106,16 @@ class Guided(Sampler):
     @property
     def behind(self) -> int:  # type: ignore[override]
         """See `Sampler.behind`."""
-        return self._space.settings.batch * LATE_BATCHES if self._asked >= LATE else 0
+        return self._space.settings.batch * LATE_BATCHES if self._is_late else 0
 
-    def first_batch(self, count: int) -> int:
-        """See `Sampler.first_batch`."""
-        return min(count, self.open_search() or count)
+    @property
+    def _is_late(self) -> bool:
+        """Whether candidates are proposed as they come (see `LATE`)."""
+        return self._view.candidates is None and self._asked >= LATE
+
+    def next_batch(self, count: int) -> int:
+        """See `Sampler.next_batch`."""
+        return min(count, self.open_search() or self._view.batch(self._asked, count))
 
     def open_search(self) -> int:
         """Find the designs that are simulated before any is chosen; how many are still to be proposed."""
@@ -125,11 +130,11 @@ class Guided(Sampler):
         """See `Sampler.ask`."""
         if not self._opened:
             self.open_search()
-        if not self._queue and self._asked >= LATE and not self._whole:
+        if not self._queue and self._is_late and not self._whole:
             self._queue.extend(self._unranked_candidates(self._space.settings.batch * LATE_BATCHES))
         if not self._queue:
             self._widen() if self._seeded else self._seed()
-            self._queue.extend(self._generation(self._space.settings.batch))
+            self._queue.extend(self._generation(self._view.batch(self._asked, self._space.settings.batch)))
         if not self._queue:
             return None
         self._asked += 1
@@ -163,7 +168,7 @@ class Guided(Sampler):
     def _generation(self, count: int) -> list[Candidate]:
         """The best of the pool; what is forbidden only where nothing else was found, the nearest to allowed first."""
         if self._pool:
-            hopeful = self._judge.choose_hopeful(self._pool, count // HOPEFUL)
+            hopeful = self._judge.choose_hopeful(self._pool, count // self._view.hopeful if self._view.hopeful else 0)
             taken = {*hopeful}
             left = [candidate for candidate in self._pool if candidate not in taken]
             ranked, count = self._judge.rank(left, count - len(hopeful)), count - len(hopeful)
@@ -242,7 +247,7 @@ class Guided(Sampler):
         """More candidates: around the front, mixtures of what is good, and random ones."""
         if self._whole:
             return
-        count = round(self._space.settings.batch * effort(self._asked))
+        count = round(self._space.settings.batch * (self._view.candidates or effort(self._asked)))
         self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count)))
         apart = self._judge.spread_designs(NETWORKS) + self._best_of_shapes(NETWORKS)
         self._look_at_jobs(apart, LEAST, LED)

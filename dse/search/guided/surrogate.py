@@ -79,12 +79,12 @@ class Surrogate:
 
     def _predict(self, features: Matrix, trends: Matrix) -> tuple[Matrix, Matrix]:
         mean = _append_ones(trends) @ self.trend
-        apart = _distances(features * self.scaling, self.points)
+        apart = scaled_distances(features * self.scaling, self.points)
         deviation = np.empty_like(mean)
         kernels: dict[float, Matrix] = {}
         for output, (scale, inverse, weights, spread) in enumerate(self.models):
             if scale not in kernels:
-                kernels[scale] = _matern(apart / scale)
+                kernels[scale] = matern(apart / scale)
             kernel = kernels[scale]
             mean[:, output] += spread * (kernel @ weights)
             left = 1.0 - ((kernel @ inverse) * kernel).sum(axis=1)
@@ -117,12 +117,12 @@ def _fit(features: Matrix, trends: Matrix, targets: Matrix) -> Surrogate:
     penalty[0, 0] = 0.0
     trend: Matrix = np.asarray(np.linalg.lstsq(design.T @ design + penalty, design.T @ targets, rcond=None)[0])
     residuals = targets - design @ trend
-    apart = _distances(points, points)
+    apart = scaled_distances(points, points)
     units = np.maximum(residuals.std(axis=0), 1e-12)
     best: list[tuple[float, float, Matrix, Matrix]] = [(-np.inf, 1.0, residuals, residuals)] * targets.shape[1]
     width = float(np.sqrt(max(1, int((scaling > 0).sum()))))
     for scale in _SCALES:
-        kernel = _matern(apart / (scale * width))
+        kernel = matern(apart / (scale * width))
         for noise in _NOISES:
             lower = np.linalg.cholesky(kernel + noise * np.eye(len(points)))
             whitened = np.linalg.solve(lower, residuals / units)
@@ -140,13 +140,14 @@ def _append_ones(trends: Matrix) -> Matrix:
     return np.hstack([np.ones((len(trends), 1)), trends])
 
 
-def _distances(one: Matrix, other: Matrix) -> Matrix:
+def scaled_distances(one: Matrix, other: Matrix) -> Matrix:
+    """Euclidean distances `[N, n]` of points `[N, columns]` and `[n, columns]`."""
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)[None, :] - 2.0 * one @ other.T
     out: Matrix = np.sqrt(np.maximum(squares, 0.0))
     return out
 
 
-def _matern(ratio: Matrix) -> Matrix:
+def matern(ratio: Matrix) -> Matrix:
     """Matérn kernel with smoothness 5/2 at distances in length scales."""
     root = np.sqrt(5.0) * ratio
     out: Matrix = (1.0 + root + root**2 / 3.0) * np.exp(-root)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.compiled import borrowing, compiled, inlined
+from simcore.compiled import borrowing, inlined, merged
 from simcore.engine.fast.computation import compute
 from simcore.engine.fast.queues import wait
 from simcore.engine.fast.snapshot import are_equal, shift, take_snapshot
@@ -82,7 +82,7 @@ def _learn(state: Ints, known: Ints, begin: int, before: Ints, spent: Ints) -> N
             known[SPENT + category] = spent[category] - before[category]
 
 
-@compiled
+@merged
 def _play_repeats(net: Ints, state: Ints, program: Ints, segment: int, learnt: Ints, spent: Ints, log: Ints) -> int:
     """Play one segment as often as it repeats, or add what is known of that; the time at which it sent, or -1."""
     sent = -1
@@ -116,7 +116,7 @@ def _play_repeats(net: Ints, state: Ints, program: Ints, segment: int, learnt: I
     return int(sent)
 
 
-@compiled
+@merged
 def play_block(net: Ints, state: Ints, program: Ints, block: int, learnt: Ints, spent: Ints, log: Ints) -> int:
     """Play one block, and learn what it takes where it starts and ends idle; the time at which it sent."""
     begin = state[NOW]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.compiled import compiled, inlined
+from simcore.compiled import merged
 from simcore.engine.fast.state import Ints
 
 ROOT = 0
@@ -20,7 +20,7 @@ ROOT = 0
 PARENT, BLOCK, PAUSE, CHILD, SIBLING, ENDS_IDLE, TOOK, SENT_AFTER, SPENT_BY = range(9)
 
 
-@inlined
+@merged
 def find(tree: Ints, node: int, block: int, pause: int) -> int:
     """The child of a node that stands for `block` after `pause`; -1 where there is none."""
     child = tree[node, CHILD]
@@ -29,7 +29,7 @@ def find(tree: Ints, node: int, block: int, pause: int) -> int:
     return int(child)
 
 
-@compiled
+@merged
 def plant(categories: int) -> Ints:
     """Make a tree with room for a few nodes, of which there is the root."""
     tree = np.empty((64, SPENT_BY + categories), np.int64)
@@ -37,7 +37,7 @@ def plant(categories: int) -> Ints:
     return tree
 
 
-@compiled
+@merged
 def make_room(tree: Ints, nodes: int) -> Ints:
     """The tree of `nodes` nodes, with room for one more."""
     if nodes < tree.shape[0]:
@@ -47,7 +47,7 @@ def make_room(tree: Ints, nodes: int) -> Ints:
     return larger
 
 
-@inlined
+@merged
 def add(tree: Ints, node: int, parent: int, block: int, pause: int) -> None:
     """Put `block` after `pause` as number `node` under its parent."""
     tree[node, PARENT], tree[node, BLOCK], tree[node, PAUSE] = parent, block, pause
@@ -56,7 +56,7 @@ def add(tree: Ints, node: int, parent: int, block: int, pause: int) -> None:
     tree[parent, CHILD] = node
 
 
-@compiled
+@merged
 def list_path(tree: Ints, above: int, node: int) -> Ints:
     """The nodes below `above` down to `node`."""
     length, at = 0, node
@@ -71,7 +71,7 @@ def list_path(tree: Ints, above: int, node: int) -> Ints:
     return nodes
 
 
-@compiled
+@merged
 def measure(tree: Ints, nodes: Ints) -> int:
     """Time of these nodes and of the pauses before them [ps]."""
     time = 0

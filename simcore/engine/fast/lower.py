@@ -19,6 +19,7 @@ from simcore.schedule import ORDERS
 from simcore.system.chunks import Chunker, Chunks, picoseconds
 from simcore.system.interference import slowdowns
 from simcore.system.placement import Placement
+from simcore.system.steps import as_served
 
 Row = tuple[int, int, int]
 Message = tuple[float, tuple[int, ...], bool | None]
@@ -71,7 +72,7 @@ class Lowering:
 
     def _add(self, key: tuple[Any, ...], group: str, split: Chunks) -> None:
         self._type_of[key] = len(self.types)
-        self.types.append((group, split))
+        self.types.append((group, as_served(self.design, split)))
 
     def duration(self, operator: Compute) -> int:
         """Time of an operator [ps]."""
@@ -157,7 +158,15 @@ class Lowering:
         packed = []
         for group, split in self.types:
             paths = [
-                [(p.dimension, p.serialization, p.latency, policy.key(order, group, int(p.size))) for p in path]
+                [
+                    (
+                        p.dimension,
+                        p.serialization,
+                        p.latency,
+                        policy.key_of_step(policy.key(order, group, int(p.size)), p.begun),
+                    )
+                    for p in path
+                ]
                 for path in split.paths
             ]
             chosen = split.chosen

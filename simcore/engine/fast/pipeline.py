@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.compiled import compiled, inlined
+from simcore.compiled import compiled, inlined, merged
 from simcore.engine.fast.blocks import play_block
 from simcore.engine.fast.histories import (
     BLOCK,
@@ -115,7 +115,7 @@ def _count_virtual_stage(npus: Ints, along: Ints, s: int, code: int) -> int:
     return int(along[((code >> 1) & (WEIGHTS - 1)) * npus.shape[0] + s])
 
 
-@inlined
+@merged
 def _receive(npus: Ints, done: Ints, along: Ints, s: int, code: int) -> int:
     """Wait for the input of a block, which weight gradients do not need; the time at which the block begins."""
     begin = npus[s, CLOCK]
@@ -127,14 +127,14 @@ def _receive(npus: Ints, done: Ints, along: Ints, s: int, code: int) -> int:
     return int(begin)
 
 
-@inlined
+@merged
 def _send(npus: Ints, done: Ints, along: Ints, s: int, code: int, sent: int) -> None:
     """Give the next virtual stage its input at the time `sent`; weight gradients go nowhere."""
     if (code >> 1) & WEIGHTS == 0:
         done[code & 1, code >> (CHUNK_SHIFT + 1), _count_virtual_stage(npus, along, s, code)] = sent
 
 
-@compiled
+@merged
 def _play_missed(net: Ints, state: Ints, program: Ints, learnt: Ints, tree: Ints, missed: Ints, log: Ints) -> None:
     """Play the blocks of a history that the state of a stage has `missed`, and note what each of them takes."""
     for node in missed:
@@ -147,7 +147,7 @@ def _play_missed(net: Ints, state: Ints, program: Ints, learnt: Ints, tree: Ints
         tree[node, ENDS_IDLE] = state[OUTSTANDING] == 0
 
 
-@inlined
+@merged
 def _wake(state: Ints, s: int, idle: Ints, now: int) -> None:
     """Make the state of stage `s` that of an idle network at `now`."""
     for i in range(idle.shape[0]):
@@ -155,7 +155,7 @@ def _wake(state: Ints, s: int, idle: Ints, now: int) -> None:
     state[STAGE], state[NOW] = s, now
 
 
-@inlined
+@merged
 def _follow(npus: Ints, s: int, tree: Ints, node: int, begin: int) -> None:
     """Let stage `s` go where the history `node` goes, whose block begins at `begin`."""
     npus[s, CLOCK] = begin + tree[node, TOOK]
@@ -166,7 +166,7 @@ def _follow(npus: Ints, s: int, tree: Ints, node: int, begin: int) -> None:
         npus[s, HISTORY] = npus[s, SHOWN] = ROOT
 
 
-@inlined
+@merged
 def _spend_added(npus: Ints, added: Ints, known: Ints) -> None:
     """Count the time by category of the blocks that stages have only `added`, of which all is `known`."""
     for s in range(added.shape[0]):

@@ -150,7 +150,7 @@ def _loads_on(
         return _find_loads(design, number, classes, kinds, rows)
     cluster, dimension = design.cluster, design.cluster.dimensions[number]
     sizes = tuple(its.size for its in cluster.dimensions)
-    its = block_of(dimension), tuple(cluster.worn(number).items()), Chunker(design).algorithm(number)
+    its = block_of(dimension), tuple(cluster.worn(number).items()), _algorithms(design, number)
     library = design.library_of(dimension)
     cost = dimension.in_network, dimension.affinity, tuple(crowded_out(design)), library is not None and library.adds
     key = number, sizes, *its, *cost, tuple(kinds), rows.hops, tuple(classes.placement.items())
@@ -159,6 +159,11 @@ def _loads_on(
             _KNOWN.clear()
         _KNOWN[key] = _find_loads(design, number, classes, kinds, rows)
     return _KNOWN[key]
+
+
+def _algorithms(design: Design, number: int) -> tuple[Hashable, ...]:
+    """The algorithms of a dimension, by kind."""
+    return tuple(Chunker(design).algorithm(number, kind) for kind in ORDERED_KINDS)
 
 
 def _find_loads(
@@ -179,15 +184,15 @@ def phases_on(
     design: Design, number: int, placement: Placement, kinds: Sequence[tuple[str, str]]
 ) -> tuple[PhaseKind, ...]:
     """The phases of collectives that a dimension serves."""
-    dimension, algorithm = design.cluster.dimensions[number], Chunker(design).algorithm(number)
+    dimension, chunker = design.cluster.dimensions[number], Chunker(design)
     return tuple(
         PhaseKind(
             group,
             kind,
             where.part,
             _first_nodes(placement, group, where),
-            algorithm,
-            Chunker(design).has_tree(where),
+            chunker.algorithm(number, kind),
+            chunker.has_tree(where),
             1 / dimension.affinity if where.crosses else 1.0,
             1 if kind == "shift" and len(placement[group]) > 1 else stages_between(design, placement, where),
         )

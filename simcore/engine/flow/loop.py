@@ -6,7 +6,7 @@ At each picosecond the networks' events come first, then the programs' moves, th
 
 from __future__ import annotations
 
-from simcore.compiled import borrowing, compiled, inlined
+from simcore.compiled import borrowing, compiled, inlined, merged
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
 from simcore.engine.flow.claims import may_be_full
@@ -142,7 +142,7 @@ def _replay(world: World, c: int, now: int) -> None:
     touch(play, c)
 
 
-@inlined
+@merged
 def _meet_passages(world: World, s: int, time: int) -> None:
     """Let all passages and solos be played that a stream meets which is in service from now on."""
     _, states, _, _, plan, play, _, flows, _ = world
@@ -208,7 +208,7 @@ def _find_next(net: Ints, state: Ints, play: Ints, m: int, time: int) -> int:
     return earliest
 
 
-@borrowing
+@merged
 def _happen(world: World, time: int) -> None:
     """Everything that happens at `time` to the classes that are touched."""
     plan, play = world[4], world[5]
@@ -238,7 +238,7 @@ def _happen(world: World, time: int) -> None:
     play[TOUCHED] = 0
 
 
-@borrowing
+@merged
 def play_on(world: World) -> None:
     """Play until all classes have played their iterations, or nothing is left that can happen."""
     plan, play = world[4], world[5]

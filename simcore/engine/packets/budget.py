@@ -62,7 +62,7 @@ class _HopCounter(EventCounter):
         """Packets that a member sends in a phase, on average."""
         outer = len(self.design.cluster.dimensions) - 1
         shape = block_of(self.design.cluster.dimensions[outer]).shape(part)
-        template = template_of(self.chunker.algorithm(outer), kind, part.members, shape)
+        template = template_of(self.chunker.algorithm(outer, kind), kind, part.members, shape)
         payload = (self.design.cluster.transport or Transport()).payload
         return float(np.ceil(template.share * size / payload).sum()) / part.members
 

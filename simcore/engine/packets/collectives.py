@@ -182,7 +182,7 @@ class Collectives:
         np.add.at(self.sent[self.outer], npus[template.source], sizes)
         bulk = self.graph.messages(npus[template.source], npus[template.target], sizes, order)
         before = np.array([after[npu] for npu in peers])
-        done = {npu: self.graph.gate(after[npu]) for npu in peers}
+        done = {npu: self.graph.gate(after[npu], lag=phase.further_steps) for npu in peers}
         gates = np.array([done[npu] for npu in peers])
         for begins in bulk.begins:
             self.graph.wait_each(begins, before[template.source])
@@ -193,4 +193,4 @@ class Collectives:
 
     def _template(self, kind: str, where: GroupSlice) -> Template:
         shape = block_of(self.design.cluster.dimensions[where.dimension]).shape(where.part)
-        return template_of(self.chunker.algorithm(where.dimension), kind, where.part.members, shape)
+        return template_of(self.chunker.algorithm(where.dimension, kind), kind, where.part.members, shape)

@@ -23,6 +23,7 @@ from simcore.program import Compute, Program, Start
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
+from simcore.system.steps import as_served
 
 
 def estimate_events(design: Design, links: bool = False) -> int:
@@ -87,7 +88,8 @@ class EventCounter:
         """Events of one member of a collective."""
         key = (kind, group, size)
         if key not in self._known:
-            self._known[key] = self.count_split(group, self.chunker.split_collective(kind, self.placement[group], size))
+            split = self.chunker.split_collective(kind, self.placement[group], size)
+            self._known[key] = self.count_split(group, split if self.links else as_served(self.design, split))
         return self._known[key]
 
     def count_split(self, group: str, split: Chunks) -> float:
@@ -114,7 +116,7 @@ class EventCounter:
             return 4 * links * self.design.cluster.npus
         if kind == "shift":
             return links * (2 if shape.kind != "star" else 1)
-        algorithm = algorithm_for(self.chunker.algorithm(dimension), kind, shape)
+        algorithm = algorithm_for(self.chunker.algorithm(dimension, kind), kind, shape)
         return links * sum(_count_crossed(step.pattern, shape, part) for step in algorithm.steps(kind, part.members))
 
     def _count_sends(self, program: Program) -> float:

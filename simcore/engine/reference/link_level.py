@@ -162,7 +162,7 @@ class LinkLevel(Transport):
         def begin() -> None:
             exchange.begin(member, lambda: self._enter(part, chunk, index + 1, done))
 
-        self._after(0 if flat else self._pace(part, phase, len(peers)).launch, begin)
+        self._after(0 if flat else self._pace(part, phase, len(peers)).launch + phase.further_steps, begin)
 
     def _after(self, delay: int, action: Then) -> None:
         """Call `action` in `delay` [ps]."""
@@ -221,5 +221,5 @@ class LinkLevel(Transport):
         key = kind, dimension, part
         if key not in self._plans:
             shape = block_of(self.design.cluster.dimensions[dimension]).shape(part)
-            self._plans[key] = plan_for(self.chunker.algorithm(dimension), kind, part.members, shape)
+            self._plans[key] = plan_for(self.chunker.algorithm(dimension, kind), kind, part.members, shape)
         return self._plans[key]

@@ -25,6 +25,7 @@ from simcore.engine.reference.transport import Transport, Use
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.chunks import FLAT, Chunker, Chunks, Phase
 from simcore.system.interference import slowdowns
+from simcore.system.steps import as_served
 from simcore.system.streamed import STREAMED, count_queues
 
 Order = tuple[int, int, int, int, int]
@@ -132,7 +133,8 @@ class PhaseLevel(Transport):
         """See `Transport.issue_collective`."""
         key = (kind, group, size)
         if key not in self._paths:
-            self._paths[key] = self.chunker.split_collective(kind, self.cluster.placement[group], size)
+            split = self.chunker.split_collective(kind, self.cluster.placement[group], size)
+            self._paths[key] = as_served(self.cluster.design, split)
         sequence = self.sequences[npu, group]
         self.sequences[npu, group] += 1
         return self._issue(npu, group, sequence, self._paths[key], alone=_goes_alone(kind))
@@ -143,7 +145,7 @@ class PhaseLevel(Transport):
         hops = self.chunker.hops(slices, self.cluster.rank(npu, group), target)
         key = (group, hops, size)
         if key not in self._paths:
-            self._paths[key] = self.chunker.split_message(slices, hops, size)
+            self._paths[key] = as_served(self.cluster.design, self.chunker.split_message(slices, hops, size))
         return self._issue(npu, group, -1, self._paths[key], alone=True)
 
     def use_of(self, npu: int) -> Use:
@@ -167,7 +169,8 @@ class PhaseLevel(Transport):
                 part.done.succeed()
             return
         phase = part.paths[chunk][index]
-        key = self.policy.key(self.priority, part.group, int(phase.size)) + self.policy.issue_weight * part.issue
+        rank = self.policy.key(self.priority, part.group, int(phase.size))
+        key = self.policy.key_of_step(rank, phase.begun) + self.policy.issue_weight * part.issue
         order = (key, now(self.env), part.issue, chunk, index)
         self.queues[part.npu][phase.dimension].arrive(order, phase, lambda: self._finish_phase(part, chunk, index))
 

@@ -35,7 +35,7 @@ class Themis(InterDimension):
         return _orders(tuple(sizes), tuple(rates), chunks, 1 if self.lower_first else -1)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties: int) -> ChunkOrders:
     """Orders of chunks of 1 byte: loads and threshold grow alike with the chunk, so its size does not matter."""
     dimensions = range(len(sizes))
@@ -43,6 +43,7 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties:
         return ChunkOrders([(0,)], [0] * chunks)
     loads = [0.0] * len(sizes)
     index: dict[Order, int] = {}
+    adds: dict[Order, list[tuple[int, float]]] = {}
     chosen: list[int] = []
     natural, by_ties = tuple(dimensions), dimensions[::ties]
     cost = [(n - 1) / n / rate for n, rate in zip(sizes, rates, strict=True)]
@@ -52,9 +53,18 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties:
             order = natural
         else:
             order = tuple(sorted(by_ties, key=loads.__getitem__))
-        size = 1.0
-        for d in order:
-            loads[d] += size * cost[d]
-            size /= sizes[d]
-        chosen.append(index.setdefault(order, len(index)))
+        if order not in index:
+            index[order], adds[order] = len(index), _added_loads(order, sizes, cost)
+        for d, added in adds[order]:
+            loads[d] += added
+        chosen.append(index[order])
     return ChunkOrders(list(index), chosen)
+
+
+def _added_loads(order: Order, sizes: tuple[int, ...], cost: Sequence[float]) -> list[tuple[int, float]]:
+    """What a chunk in an order adds to each dimension: it shrinks on every one."""
+    size, added = 1.0, []
+    for d in order:
+        added.append((d, size * cost[d]))
+        size /= sizes[d]
+    return added

@@ -4,6 +4,7 @@ from simcore.family import Family
 from simcore.policy.intra_dimension.base import IntraDimension
 from simcore.policy.intra_dimension.fifo import Fifo
 from simcore.policy.intra_dimension.lifo import Lifo
+from simcore.policy.intra_dimension.preemptive import Preemptive
 from simcore.policy.intra_dimension.priority import Priority
 from simcore.policy.intra_dimension.scf import SmallestChunkFirst
 
@@ -15,6 +16,7 @@ INTRA_DIMENSION: Family[IntraDimension] = Family(
         "lifo": Lifo(),
         "scf": SmallestChunkFirst(),
         "priority": Priority(),
+        "preemptive": Preemptive(),
     },
 )
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from simcore.design.algorithm import CollectiveKind
-from simcore.design.workload import Workload
-from simcore.document.field import Count, Precision
+from simcore.design.workload import GivenWorkload
+from simcore.document.field import Count
 from simcore.document.quantity import Size
 
 
-class CollectiveWorkload(Workload):
+class CollectiveWorkload(GivenWorkload):
     """One collective over all NPUs; `size` [B] is the full buffer (for all_gather: each NPU's share).
 
     broadcast goes from the first NPU to all, send_recv from the first to the last one.
@@ -25,25 +25,6 @@ class CollectiveWorkload(Workload):
     groups: Annotated[tuple[Annotated[Count, Field(ge=2)], ...], Field(min_length=1)] | None = None
     """Members of the groups, equal or not, that follow one another on the innermost dimension, each with a collective
     of its own, all at once; unless given all NPUs are one group."""
-
-    @property
-    def global_batch(self) -> int:
-        """The collective itself."""
-        return 1
-
-    @property
-    def precision(self) -> Precision:
-        """Of no matter: nothing is computed."""
-        return "fp32"
-
-    @property
-    def computes(self) -> bool:
-        """See `Workload.computes`."""
-        return False
-
-    def usual_microbatch(self, data: int) -> int:
-        """See `Workload.usual_microbatch`."""
-        return 1
 
     def complete(self, document: dict[str, Any]) -> None:
         """See `Workload.complete`: all NPUs take part, so nothing is to be said of parallelism or software."""

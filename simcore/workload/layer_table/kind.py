@@ -18,6 +18,7 @@ class TableTraining(WorkloadKind):
     """Training of a table of layers."""
 
     section = LayerWorkload
+    exact = True
     keys = frozenset({"layers"})
     catalogue = "networks"
     rows = {"layers": Layer}  # noqa: RUF012

@@ -32,6 +32,7 @@ class PrunedServing(WorkloadKind):
     """See the module."""
 
     section = PrunedWorkload
+    exact = True
     keys = frozenset({"widths"})
     trained = False
     rows = {"connections": Connection}  # noqa: RUF012

@@ -33,6 +33,7 @@ class RecommenderTraining(WorkloadKind):
     """Training of a recommendation model, whose embedding tables are spread over all NPUs."""
 
     section = RecommenderWorkload
+    exact = True
     catalogue = "recommenders"
     same_group = {"expert": "data"}  # noqa: RUF012
     jobs_by = "programs"

@@ -19,6 +19,7 @@ class Serving(WorkloadKind):
     """Serving a transformer."""
 
     section = InferenceWorkload
+    exact = True
     keys = frozenset({"prompt_length", "output_length"})
     catalogue = "models"
     trained = False

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from simcore.design.workload import Workload
-from simcore.document.field import Count, Frozen, Precision
+from simcore.design.workload import GivenWorkload
+from simcore.document.field import Count, Frozen
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Size, Time
 
@@ -101,7 +101,7 @@ def _written(value: tuple[TimedLayer, ...]) -> Any:
     return [layer.model_dump(mode="json", exclude_defaults=True) for layer in value]
 
 
-class TimedWorkload(Workload):
+class TimedWorkload(GivenWorkload):
     """One iteration of layers whose times are known."""
 
     timed_layers: Annotated[
@@ -117,27 +117,3 @@ class TimedWorkload(Workload):
     """The data-parallel degree, likewise."""
     recorded_on: str
     """The NPU that the times are of; the design must have it."""
-
-    @property
-    def global_batch(self) -> int:
-        """The iteration itself: a table does not say how many samples it is of."""
-        return 1
-
-    @property
-    def precision(self) -> Precision:
-        """Of no matter: times are given."""
-        return "fp32"
-
-    @property
-    def gradient_precision(self) -> Precision:
-        """Of no matter: sizes are given."""
-        return "fp32"
-
-    @property
-    def computes(self) -> bool:
-        """See `Workload.computes`: not in a precision of the NPU's."""
-        return False
-
-    def usual_microbatch(self, data: int) -> int:
-        """See `Workload.usual_microbatch`."""
-        return 1

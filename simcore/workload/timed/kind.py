@@ -40,6 +40,7 @@ class TimedTraining(WorkloadKind):
     """An iteration of layers whose times and collectives are given."""
 
     section = TimedWorkload
+    exact = True
     keys = frozenset({"timed_layers"})
     rows = {"timed_layers": TimedLayer}  # noqa: RUF012
     holds = False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from simcore.design.workload import Workload
 from simcore.document.field import Count, Frozen, Precision
+from simcore.document.form import format_value
 from simcore.document.problem import Refusal
 from simcore.workload.trace.read import Trace, read_trace
 
@@ -28,6 +30,8 @@ class NamedFiles(Frozen):
             raise Refusal(
                 "a path in a design that is a file", f"'{value}'", "a file is read only for a design that is one"
             )
+        if not isinstance(value, Mapping | NamedFiles):
+            raise Refusal("the path of files, relative to the document", format_value(value))
         return value
 
 

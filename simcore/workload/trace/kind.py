@@ -12,7 +12,7 @@ from simcore.program import Program
 from simcore.workload.base import WorkloadKind
 from simcore.workload.trace.check import trace_problems
 from simcore.workload.trace.document import TraceWorkload
-from simcore.workload.trace.files import find_groups, find_trace
+from simcore.workload.trace.files import list_groups, list_ranks
 from simcore.workload.trace.plan import plan_of
 from simcore.workload.trace.program import trace_program
 
@@ -22,7 +22,7 @@ class TracePlay(WorkloadKind):
 
     section = TraceWorkload
     keys = frozenset({"trace"})
-    files = {"trace": find_trace, "comm_groups": find_groups}  # noqa: RUF012
+    files = {"trace": list_ranks, "comm_groups": list_groups}  # noqa: RUF012
     trained = False
     spread = "all"
     explicit = True

@@ -18,7 +18,7 @@ from simcore.astra.files.chakra import CommType, NodeType, TraceNode
 from simcore.astra.files.nanoseconds import IN_NANOSECONDS
 from simcore.document.problem import Refusal
 from simcore.graph import Action, Collective, Ints, NodeTable
-from simcore.program import Compute
+from simcore.program import LAUNCHED, Compute
 from simcore.workload.trace.files import read_groups, read_ranks
 
 MOST = 1 << 53
@@ -31,8 +31,6 @@ KINDS = {
     CommType.BROADCAST: "broadcast",
 }
 """The collectives that the network has."""
-_LAUNCHED = 1 << 40
-"""Pieces of which a kernel is one: what the host takes to launch it is a node of the host, and is not added."""
 EVERYONE = ("", "0")
 """Names of the group of all ranks."""
 
@@ -164,7 +162,7 @@ class _Reader:
             key = (float(flops), float(moved), None)
         kind = "gemm" if key[0] else "memory"
         if key not in self.computes:
-            compute = Compute(node.name, kind, key[0], key[1], pieces=_LAUNCHED, recorded=key[2])
+            compute = Compute(node.name, kind, key[0], key[1], pieces=LAUNCHED, recorded=key[2])
             self.computes[key] = len(self.computes), compute
         return Action.COMPUTE, self.computes[key][0]
 

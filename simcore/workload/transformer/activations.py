@@ -9,6 +9,7 @@ attention its queries, keys, values and output, and either its scores or, fused,
 
 from __future__ import annotations
 
+from simcore.workload.transformer.context import ring_transient
 from simcore.workload.transformer.layer import LayerKind, usual_kind
 from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.moe import expert_rows
@@ -145,13 +146,16 @@ def layer_transient(shapes: Shapes, kind: LayerKind) -> float:
     In a block, when the activation's input gradient is there its output's is not yet gone, but the output itself is;
     in attention, the gradients of output, queries, keys and values, which an all-to-all holds three times (as computed,
     as sent, as received); where queries are split, those of keys and values are of all tokens before they are reduced.
+    Or while it goes forward, what a ring of contexts holds of all parts.
     """
-    model, t = shapes.model, shapes.parallelism.tensor
+    model, p, t = shapes.model, shapes.parallelism, shapes.parallelism.tensor
     tokens, moe = shapes.tokens, model.mixture_of_experts
     gates = 2 if model.gated else 1
     copies = 3 if _exchanges(shapes) else 1
     attention = copies * tokens * (model.output_width + model.query_width + 2 * model.kv_width) / t
     attention += (shapes.query_npus - 1) * tokens * 2 * model.kv_width / t
+    if p.context > 1 and p.context_communication == "ring":
+        attention = max(attention, ring_transient(shapes))
     if kind.experts and moe:
         routed = expert_rows(shapes) * (model.hidden + gates * moe.feed_forward / shapes.expert_tensor)
         block = max(routed, tokens * gates * moe.shared_feed_forward / t)

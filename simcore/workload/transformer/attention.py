@@ -1,10 +1,4 @@
-"""The attention half of a layer: projections, latent or not, the attention itself, and context parallelism.
-
-Context parallelism (c NPUs, each with s / c tokens) comes in two forms. *Ring* (Liu et al. 2023, arXiv 2310.01889):
-keys and values go round, c - 1 exchanges, and each NPU attends from its tokens to one part after the other; backward
-they go round once more together with their gradients, which take a last exchange to come home. *All-to-all* (Jacobs et
-al. 2023, DeepSpeed-Ulysses, arXiv 2309.14509): all-to-alls before and after give each NPU 1 / c of the heads and the
-whole sequence. In both an NPU does 1 / c of the FLOPs.
+"""The attention half of a layer: projections, latent or not, and the attention itself.
 
 A fused kernel (*flash*; Dao et al. 2022, arXiv 2205.14135) reads queries, keys and values once, writes its output, and
 skips the half of the scores that the causal mask rules out, and the tiles outside a layer's window; other kernels
@@ -14,10 +8,10 @@ sequence.
 
 from __future__ import annotations
 
-from simcore.program import Compute, Operator, blocking_collective
+from simcore.program import Compute
+from simcore.workload.transformer.context import all_to_all, ring
 from simcore.workload.transformer.layers import Piece, Shapes, backwards, computed, tagged
 from simcore.workload.transformer.linear import column, norm, norm_after, residual, row
-from simcore.workload.transformer.overlap import gathering
 from simcore.workload.transformer.split_queries import split_queries
 
 
@@ -135,27 +129,9 @@ def _product(shapes: Shapes, gemm: Compute) -> Compute:
 def core(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
     """The attention itself, with what context parallelism, or a split of the queries, sends."""
     p = shapes.parallelism
-    if p.context == 1:
-        whole = computed(*core_computes(shapes, windowed=windowed))
-        return (whole,) if shapes.query_npus == 1 else split_queries(shapes, whole)
-    return _all_to_all(shapes, windowed) if p.context_communication == "all_to_all" else (_ring(shapes),)
-
-
-def _ring(shapes: Shapes) -> Piece:
-    p = shapes.parallelism
-    size = 2.0 * shapes.tokens * shapes.model.kv_width / p.tensor * shapes.width
-    once: tuple[Operator, ...] = core_computes(shapes, p.context)
-    back: tuple[Operator, ...] = backwards(once)
-    forward = gathering("context", size, [once] * p.context, p.context_overlap)
-    backward = gathering("context", 2 * size, [back] * p.context, p.context_overlap)
-    return Piece(forward, (*backward, *blocking_collective("shift", "context", size)))
-
-
-def _all_to_all(shapes: Shapes, windowed: bool) -> tuple[Piece, ...]:
-    """Queries, keys and values by one all-to-all, the output by another; backward their gradients the other way."""
-    model, t = shapes.model, shapes.parallelism.tensor
-    a_token = shapes.tokens * shapes.width / t
-    c = shapes.parallelism.context
-    before = shapes.blocking("all_to_all", "context", a_token * (model.query_width + 2 * model.kv_width), c)
-    after = shapes.blocking("all_to_all", "context", a_token * model.output_width, c)
-    return Piece(before, before), computed(*core_computes(shapes, windowed=windowed)), Piece(after, after)
+    if p.context > 1 and p.context_communication == "ring":
+        return (ring(shapes, core_computes(shapes, p.context)),)
+    whole = computed(*core_computes(shapes, windowed=windowed))
+    if p.context > 1:
+        return all_to_all(shapes, whole)
+    return (whole,) if shapes.query_npus == 1 else split_queries(shapes, whole)

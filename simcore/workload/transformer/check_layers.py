@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange, SolvedStages, write_numbers
 from simcore.document.problem import Path, Problem
-from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import has_experts
@@ -57,10 +56,6 @@ def _solved(design: Design) -> Iterator[Problem]:
     if not p.solves:
         return
     path: Path
-    if not SCHEDULES[p.schedule].flushes:
-        path = _STAGES if p.solves_stages else ("parallelism", "recompute")
-        expected = f"numbers beside {p.schedule}: the solver counts one version of the weights"
-        yield Problem(path, expected, "solve", "give them, or use a schedule that flushes", rule="what is solved")
     if p.solves_stages and p.recompute_layers is not None:
         path = ("parallelism", "recompute_layers")
         expected = "nothing beside stages: {solve: true}"

@@ -3,7 +3,7 @@
 A ring: an operator over all parts of a group of n is split into n pieces, one for each member's part. While an NPU
 works on one part, it passes the next one on: n - 1 exchanges with its neighbours, each of one part; the last piece runs
 alone. So a piece and an exchange take the longer of the two. (Megatron's tensor-parallel overlap, Wang et al. 2023,
-ASPLOS; ring attention, Liu et al. 2023, arXiv 2310.01889.)
+ASPLOS. Ring attention is another one: `simcore.workload.transformer.context`.)
 
 A pipeline: what a piece has computed is reduced in one collective while the next piece runs, and the last one's alone.
 """
@@ -13,13 +13,11 @@ from __future__ import annotations
 from simcore.program import GROUP_CATEGORY, Category, Operator, Start, Wait, Waits, blocking_collective
 
 
-def gathering(
-    group: str, size: float, pieces: list[tuple[Operator, ...]], overlap: bool = True
-) -> tuple[Operator, ...]:
+def gathering(group: str, size: float, pieces: list[tuple[Operator, ...]]) -> tuple[Operator, ...]:
     """Each piece while the part of `size` [B] that the following one needs is on its way."""
     out: list[Operator] = []
     for piece in pieces[:-1]:
-        out += _beside("shift", group, size, piece, overlap)
+        out += beside("shift", group, size, piece)
     return (*out, *pieces[-1])
 
 
@@ -27,7 +25,7 @@ def pipelined(kind: str, group: str, size: float, pieces: list[tuple[Operator, .
     """Each piece while the collective of `size` [B] of what the piece before it computed is on its way."""
     out: list[Operator] = [*pieces[0]]
     for piece in pieces[1:]:
-        out += _beside(kind, group, size, piece)
+        out += beside(kind, group, size, piece)
     return (*out, *blocking_collective(kind, group, size))
 
 
@@ -54,9 +52,10 @@ def paired(operators: tuple[Operator, ...], backward: bool) -> tuple[Operator, .
     return (first, *before, arrived, second, *between, arrived, *after)
 
 
-def _beside(
+def beside(
     kind: str, group: str, size: float, piece: tuple[Operator, ...], overlap: bool = True
 ) -> tuple[Operator, ...]:
+    """A piece while a collective of `size` [B] travels; without `overlap` the collective waits for the piece."""
     if not overlap:
         return (*piece, *blocking_collective(kind, group, size))
     return (Start(kind, group, size, Waits.OVERLAP), *piece, Wait(Waits.OVERLAP, GROUP_CATEGORY[group]))

@@ -104,5 +104,5 @@ def test_what_is_not_there_ends_with_status_2_and_says_what_is(
 
 
 def test_an_unknown_entry_names_every_one_where_they_are_few() -> None:
-    with pytest.raises(InputError, match="known: fifo, lifo, scf, priority"):
+    with pytest.raises(InputError, match="known: fifo, lifo, scf, priority, preemptive"):
         find_entry(KINDS["intra_dimension"], "zzz")

@@ -153,6 +153,15 @@ DOCUMENTS |= {
         system={"chunks": {"choice": [2, 8]}},
     ),
 }
+DOCUMENTS["stacks"] = DOCUMENTS["overlap"] | {
+    "system": {"chunks": 8},
+    "software": {
+        "choice": [
+            {"base": "megatron-core", "execution": "graph", "overlap": {"node": share, "nodes": share}}
+            for share in (0.6, 0.0)
+        ]
+    },
+}
 LINKED = {"topology": "fully_connected", "size": 4, "latency": "1 us", "tier": "node"}
 DOCUMENTS["parts"] = tiny(
     cost="street-2025",

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 def measured(folder: Path, **changes: object) -> dict[str, float]:
     run = {"incast": "design.yaml", "senders": 4, "size": 400_000}
-    found = PlayIncast().numbers(folder, run, {key.replace("__", "."): value for key, value in changes.items()})
+    found = PlayIncast().read(folder, run, {key.replace("__", "."): value for key, value in changes.items()}).numbers()
     return {"seconds": found["seconds"], **found["traffic"]}
 
 

@@ -11,10 +11,9 @@ import pytest
 from dse.cli import main
 from dse.door.optimize import optimize
 from dse.reproduce import remember
-from dse.reproduce.measures.design import SimulateDesign
-from dse.reproduce.play import obtain
+from dse.reproduce.play import Player
 from dse.reproduce.study import read_study
-from dse.reproduce.table import markdown
+from dse.reproduce.table import as_json, markdown
 from simcore.document.problem import InputError
 
 DESIGN = """\
@@ -56,12 +55,12 @@ def folder(tmp_path: Path) -> Path:
 
 def verdicts(folder: Path, kept: Path) -> list[str]:
     study = read_study(folder)
-    return [each.verdict for each in obtain(study, list(study.rows), kept, lambda row: None)]
+    return [each.verdict for each in Player(study, kept).obtain(study.rows)]
 
 
 def test_values_are_obtained_and_judged(folder: Path, tmp_path: Path) -> None:
     study = read_study(folder)
-    done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
+    done = list(Player(study, tmp_path).obtain(study.rows))
     assert [each.value.number for each in done] == pytest.approx([15, 15])
     assert [each.verdict for each in done] == ["exact", "reproduced"]
     assert "| large | 15.4 | 15 | -0.4 | reproduced |" in markdown(study, done, {})
@@ -84,7 +83,7 @@ def test_a_reason_is_needed_where_values_differ_and_only_there(
 
 def test_what_was_measured_is_remembered(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = verdicts(folder, tmp_path / "kept")
-    monkeypatch.setattr(SimulateDesign, "numbers", None)
+    monkeypatch.setattr("dse.reproduce.measures.design._simulate", None)
     assert verdicts(folder, tmp_path / "kept") == first
     monkeypatch.setattr(remember, "_code", lambda: "other code")
     with pytest.raises(TypeError):
@@ -103,12 +102,80 @@ def test_the_command_prints_rows_and_fails_where_a_verdict_is_not_the_expected_o
     assert "differs" in (tmp_path / "page.md").read_text()
 
 
-def test_every_problem_of_a_table_is_told_at_once(folder: Path) -> None:
-    (folder / "rings.csv").write_text("size,published,why\nhuge,15,\nsmall,many,\n")
+def test_every_problem_of_a_table_is_told_at_once_with_its_line(folder: Path) -> None:
+    (folder / "rings.csv").write_text("size,published,why\nhuge,15,\nsmall,many,\nsmall,16,\nlarge,15,a cause, too\n")
     with pytest.raises(InputError) as refused:
-        _ = read_study(folder).rows
-    assert "small, large" in str(refused.value)
-    assert "'many'" in str(refused.value) or "many" in str(refused.value)
+        read_study(folder)
+    assert str(refused.value).splitlines() == [
+        f"{folder / 'rings.csv'}: 4 problems",
+        "  line 2: size: expected one of small, large, got 'huge'",
+        "  line 3: published: expected a number, got 'many'",
+        "  line 4: row: expected each row once, got small again (first on line 3)",
+        "  line 5: row: expected 3 cells, got 4; a cell with a comma is quoted",
+    ]
+    (folder / "rings.csv").write_text("size,published,why,note,why\nsmall,15,,,\n")
+    with pytest.raises(InputError, match="another column, 'note'") as refused:
+        read_study(folder)
+    assert "a second 'why'" in str(refused.value)
+
+
+def test_the_problems_of_all_files_are_told_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "study.yaml").write_text(
+        STUDY.replace("against: {size: small}", "against: {size: smal}") + "    bars: 3\n"
+    )
+    (folder / "rings.csv").write_text("size,published,why\nhuge,15,\n")
+    (folder.parent / "other").mkdir()
+    (folder.parent / "other" / "study.yaml").write_text("title: Other\n")
+    assert main(["reproduce", "--root", str(folder.parent)]) == 2
+    said = capsys.readouterr().err
+    assert f"{folder.parent / 'other' / 'study.yaml'}: 2 problems" in said
+    assert "line 16: parts[0].bars: expected a known key" in said
+    assert "line 10: parts[0].against.size: expected an alternative" in said
+    assert "did you mean 'small'?" in said
+    assert f"{folder / 'rings.csv'}: 1 problem" in said
+
+
+def test_documents_are_read_before_anything_is_measured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "study.yaml").write_text(STUDY.replace("workload.size: 2 GB", "workload.sise: 2 GB"))
+    options = ["reproduce", "--root", str(folder.parent), "--kept", str(folder / "kept")]
+    assert main(options) == 2
+    assert "line 9: parts[0].axes.size.large.set.workload.sise: expected a known key" in capsys.readouterr().err
+    (folder / "study.yaml").write_text(STUDY)
+    (folder / "ring.yaml").write_text(DESIGN.replace("size: 4", "size: four").replace("chunks: 1", "chunks: none"))
+    assert main(options) == 2
+    assert capsys.readouterr().err.count(f"{folder / 'ring.yaml'}: 2 problems") == 1
+    assert not (folder / "kept").exists()
+
+
+def test_a_folder_that_is_run_by_itself_says_how(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = folder.parent / "sweep"
+    sweep.mkdir()
+    (sweep / "README.md").write_text("# A sweep\n\n```sh\npython sweep.py    # an hour\n```\n")
+    assert main(["reproduce", "sweep", "--root", str(folder.parent)]) == 2
+    said = capsys.readouterr().err
+    assert (
+        f"{sweep} has no study.yaml: A sweep, which is run by itself: python sweep.py ({sweep / 'README.md'})" in said
+    )
+
+
+def test_what_was_fitted_is_no_evidence(folder: Path, tmp_path: Path) -> None:
+    fitted = STUDY + "    fitted: {what: 'the bandwidth, to the first row', rows: {size: [small]}}\n"
+    (folder / "study.yaml").write_text(fitted)
+    (folder / "rings.csv").write_text("size,published,why\nsmall,15,\nlarge,40,another rule\n")
+    study = read_study(folder)
+    done = list(Player(study, tmp_path).obtain(study.rows))
+    assert [each.verdict for each in done] == ["fitted", "known to differ"]
+    assert all(each.expected for each in done)
+    assert [row["fitted"] for row in as_json(done)] == ["the bandwidth, to the first row", ""]
+    assert "**Fitted**: the bandwidth, to the first row" in markdown(study, done, {})
+
+
+def test_the_help_lists_the_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--help"])
+    listed = capsys.readouterr().out.partition("studies:\n")[2].partition("\n\n")[0]
+    folders = Path(__file__).parents[3].glob("studies/*/study.yaml")
+    assert [line.split()[0] for line in listed.splitlines()] == sorted(path.parent.name for path in folders)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +219,7 @@ CHOSEN = STUDY.replace(
 def test_a_row_is_the_best_of_what_may_be_chosen_on_the_other_axes(folder: Path, tmp_path: Path) -> None:
     (folder / "study.yaml").write_text(CHOSEN)
     study = read_study(folder)
-    done = list(obtain(study, list(study.rows), tmp_path, lambda row: None))
+    done = list(Player(study, tmp_path).obtain(study.rows))
     assert [each.value.chosen for each in done] == [{"links": "slow"}] * 2  # fast ones are not allowed
     assert [each.value.number for each in done] == pytest.approx([15, 15])
     assert done[0].value.shown["cost"] < done[0].value.shown["of the base"]
@@ -164,7 +231,7 @@ def test_a_row_is_the_best_of_what_may_be_chosen_on_the_other_axes(folder: Path,
 def test_nothing_that_may_be_chosen_is_no_value(folder: Path, tmp_path: Path) -> None:
     (folder / "study.yaml").write_text(CHOSEN.replace("fast < 1", "fast > 1"))
     study = read_study(folder)
-    (done, _) = obtain(study, list(study.rows), tmp_path, lambda row: None)
+    (done, _) = Player(study, tmp_path).obtain(study.rows)
     assert (done.value.number, done.difference, done.verdict) == (None, None, "differs")
 
 
@@ -241,7 +308,7 @@ def test_a_search_gives_its_best_and_a_value_in_place_of_a_hole_closes_it(folder
     (folder / "study.yaml").write_text(SEARCH)
     (folder / "space.yaml").write_text(SPACE)
     study = read_study(folder)
-    both, one = obtain(study, list(study.rows), tmp_path, lambda row: None)
+    both, one = Player(study, tmp_path).obtain(study.rows)
     assert (both.value.shown["trials"], one.value.shown["trials"]) == (4, 2)
     assert one.value.number == pytest.approx(15)  # 2 GB x 3/4 at 100 GB/s
     assert "bandwidth" in one.value.shown["chosen"]
@@ -281,5 +348,5 @@ def test_a_missing_column_and_an_unknown_engine_are_told_with_their_place(folder
         verdicts(folder, tmp_path)
     (folder / "rings.csv").write_text(ROWS)
     (folder / "study.yaml").write_text(STUDY.replace("engine: fast", "engine: fasst"))
-    with pytest.raises(InputError, match=r"study\.yaml, 'one ring': small"):
+    with pytest.raises(InputError, match=r"line 5: parts\[0\]\.run: expected an engine"):
         verdicts(folder, tmp_path)

@@ -14,7 +14,7 @@ SPLIT = MEASURES["split"]
 
 
 def numbers(run: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return SPLIT.numbers(STUDY, run, changes)
+    return SPLIT.read(STUDY, run, changes).numbers()
 
 
 def test_the_best_split_of_the_form_is_no_worse_there_than_the_equal_one() -> None:
@@ -49,5 +49,7 @@ def test_alternatives_set_keys_of_the_measure_and_of_the_designs() -> None:
     later = numbers(run, **{"cluster.dimensions[0].latency": "1 ms"})
     assert later["equal"]["simulated"] > numbers(run)["equal"]["simulated"]
     assert later["equal"]["closed"] == numbers(run)["equal"]["closed"]
-    identities = {SPLIT.identity(STUDY, run, changes) for changes in ({}, {"budget": "1 TB/s"}, {"system.chunks": 2})}
+    identities = {
+        SPLIT.read(STUDY, run, changes).identity for changes in ({}, {"budget": "1 TB/s"}, {"system.chunks": 2})
+    }
     assert len(identities) == 3

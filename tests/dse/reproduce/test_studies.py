@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dse.reproduce.play import obtain
+from dse.reproduce.play import Player
 from dse.reproduce.study import Study, find_studies
 
 STUDIES = find_studies(Path(__file__).parents[3] / "studies", [])
@@ -16,4 +16,4 @@ STUDIES = find_studies(Path(__file__).parents[3] / "studies", [])
 def test_the_quick_rows_of_a_study_have_the_expected_verdict(study: Study, tmp_path: Path) -> None:
     rows = [row for row in study.rows if row.quick]
     assert rows
-    assert [each for each in obtain(study, rows, tmp_path, lambda row: None) if not each.expected] == []
+    assert [each for each in Player(study, tmp_path).obtain(rows) if not each.expected] == []

@@ -26,12 +26,13 @@ from dse.search.base import Prover
 from dse.search.exact import Exact
 from dse.search.guided_exact import GuidedExact
 from dse.space.objective import losses
-from dse.space.space import Space
+from dse.space.space import Space, load_space
 from dse.study.journal import read_trials
 from simcore.bounds.design import bound
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
 
+SPACES = Path(__file__).parents[3] / "spaces"
 OBJECTIVES: list[dict[str, list[str]]] = [
     {"minimize": ["iteration_time"]},
     {"minimize": ["iteration_time", "cost.total"]},
@@ -178,7 +179,7 @@ def test_bounds_of_many_networks_are_those_of_each(given_space: Space) -> None:
     brancher = Brancher(given_space.objectives, ())
     for job in list(parts.jobs())[::5]:
         for node in brancher.nodes(job, parts.networks_of(job)):
-            rows = brancher.bounds(node)
+            rows, _ = brancher.bounds(node)
             relaxed = brancher.relaxed_bounds(node)
             proved = np.isfinite(rows).all(axis=0)
             assert (relaxed[:, proved] <= rows[:, proved] + 1e-9 * abs(rows[:, proved])).all()
@@ -294,16 +295,18 @@ def test_auto_proves_what_it_can_finish() -> None:
     several = space(system={"chunks": {"range": [1, 100]}})
     assert resolve_sampler("auto", several, "fast") == "guided-exact"
     assert resolve_sampler("auto", replace(several, objectives=several.objectives[:1]), "fast") == "exact"
-    assert resolve_sampler("auto", finite) == resolve_sampler("auto", finite, "reference_links") == "guided"
+    assert resolve_sampler("auto", finite) == resolve_sampler("auto", finite, "fast", proving=False) == "guided"
+    for engine in ("reference_links", "packets", "somebody.else:engine"):
+        assert resolve_sampler("auto", finite, engine) == "multi-fidelity"
 
 
-def test_workloads_without_proven_bounds_of_many_networks_are_refused() -> None:
+def test_several_jobs_at_once_are_refused_and_auto_leaves_other_kinds_to_guided() -> None:
     document = tiny(constraints=[], objectives={"minimize": ["iteration_time"]})
     document["workload"] = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 64, "output_length": 4}
-    served = space(document)
-    assert resolve_sampler("auto", served, "fast") == "guided"
+    assert resolve_sampler("auto", space(document), "fast") == "guided"
+    together = load_space(SPACES / "two_jobs.yaml")
     with pytest.raises(InputError, match="another kind of workload"):
-        Exact(served, 0)
+        Exact(together, 0)
 
 
 def test_an_engine_of_another_model_is_refused(tmp_path: Path) -> None:

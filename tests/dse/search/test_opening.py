@@ -16,7 +16,7 @@ from dse.study.stop import Limits
 from dse.study.study import Study
 
 
-def test_the_first_batch_is_told_before_candidates_are_looked_at() -> None:
+def test_the_next_batch_is_told_before_candidates_are_looked_at() -> None:
     given = load_space("spaces/gpt3.yaml")
     seen: list[int] = []
     sampler, log = Guided(given, 0), Memory()
@@ -33,7 +33,7 @@ def test_the_designs_of_the_opening_may_be_simulated_and_follow_from_the_seed(na
 
     def opening(seed: int) -> list[str]:
         sampler = make_sampler(name, given, seed)
-        proposals = [sampler.ask() for _ in range(sampler.first_batch(32))]
+        proposals = [sampler.ask() for _ in range(sampler.next_batch(32))]
         return [given.key(proposal.filled) for proposal in proposals if proposal is not None]
 
     assert len(opening(0)) == len({*opening(0)}) == OPENING
@@ -41,7 +41,7 @@ def test_the_designs_of_the_opening_may_be_simulated_and_follow_from_the_seed(na
 
 
 def test_other_samplers_begin_with_a_whole_batch() -> None:
-    assert make_sampler("random", space(), 0).first_batch(32) == 32
+    assert make_sampler("random", space(), 0).next_batch(32) == 32
 
 
 def test_shares_of_the_preparation_grow_to_at_most_one() -> None:

@@ -9,9 +9,8 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.pareto import front_mask
 from dse.proof.bound import space_bounds
 from dse.proof.certificate import proven_bounds
-from dse.search import make_sampler, resolve_sampler
+from dse.search import resolve_sampler
 from dse.space.objective import Objective, losses
-from simcore.document.problem import InputError
 
 
 def test_a_maximised_objective_changes_its_sign_and_a_minimised_one_does_not() -> None:
@@ -86,13 +85,17 @@ def bounded(metric: str) -> float:
     return found
 
 
-def test_nothing_is_proven_by_search_of_an_expression_and_auto_knows(tmp_path: Path) -> None:
+def test_auto_searches_expressions_and_exact_proves_their_front(tmp_path: Path) -> None:
     given = space(objectives=PRODUCT)
     assert resolve_sampler("auto", given, "fast") == "guided"
     assert resolve_sampler("auto", space(), "fast") == "exact"
-    for sampler in ("exact", "guided-exact"):
-        with pytest.raises(InputError, match=r"can prove nothing of an expression, got 'iteration_time \* cost.total'"):
-            make_sampler(sampler, given, 0)
+    fronts = []
+    for sampler in ("exhaustive", "exact"):
+        _, outcomes = search(given, tmp_path / sampler, sampler, 400, engine="fast")
+        feasible = [outcome for outcome in outcomes if outcome.state == "feasible"]
+        kept = front_mask(losses(given.objectives, [outcome.values for outcome in feasible]))
+        fronts.append({outcome.key for outcome, on in zip(feasible, kept, strict=True) if on})
+    assert fronts[0] == fronts[1]
 
 
 def test_an_objective_that_divides_by_a_result_of_zero_fails_with_its_reason(tmp_path: Path) -> None:

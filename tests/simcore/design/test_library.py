@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.design.library import Library
 from simcore.document.problem import InputError
+from simcore.metrics import METRICS
 from simcore.simulate import simulate
 
 GB, US = 1e9, 1e-6
@@ -117,14 +119,14 @@ def test_what_is_wrong_with_one_is_said() -> None:
         one("all_reduce", "1 MB", library={"al_reduce": KERNEL})
 
 
-def two_levels(kind: str, library: Any, **outer: Any) -> float:
+def two_levels(kind: str, library: Any, inner: str = "ring", **outer: Any) -> float:
     """Seconds of 8 MB over 4 NPUs a node and 2 nodes, whose links take nearly all of the time."""
-    inner = dimension("switch", 4, "1000 TB/s", "0 ns", library=library)
+    node = dimension("switch", 4, "1000 TB/s", "0 ns", library=library)
     design = design_from(
         {
             "workload": {"collective": kind, "size": "8 MB" if kind != "all_gather" else "1 MB"},
-            "cluster": {"npu": npu(), "dimensions": [inner, dimension("switch", 2, "10 GB/s", "0 ns", **outer)]},
-            "system": {"chunks": 1, "collective": ["ring", "ring"]},
+            "cluster": {"npu": npu(), "dimensions": [node, dimension("switch", 2, "10 GB/s", "0 ns", **outer)]},
+            "system": {"chunks": 1, "collective": [inner, "ring"]},
         }
     )
     return simulate(design).iteration_time_s
@@ -142,3 +144,87 @@ def test_all_reduces_and_switches_that_reduce_need_no_ring_over_all_npus() -> No
     assert two_levels("all_reduce", {"rings": True}) == two_levels("all_reduce", {})
     reduced = [two_levels("reduce_scatter", library, in_network=True) for library in ({"rings": True}, {})]
     assert reduced[0] == reduced[1]
+
+
+@pytest.mark.parametrize("kind", ["reduce_scatter", "all_gather"])
+@pytest.mark.parametrize("between", ["ring", "halving_doubling", "direct"])
+@pytest.mark.parametrize("sizes", [(8, 4), (2, 16), (4, 2, 4)])
+def test_rings_over_all_npus_take_as_many_steps_as_npus_less_one(
+    kind: str, between: str, sizes: tuple[int, ...]
+) -> None:
+    """Each hop from one NPU of the ring to the next crosses the outermost dimension in which they differ."""
+    latencies = [1.0, 20.0, 50.0][: len(sizes)]
+    dimensions = [
+        dimension("switch", n, "1000 TB/s", f"{us} us", library={"rings": True} if number == 0 else None)
+        for number, (n, us) in enumerate(zip(sizes, latencies, strict=True))
+    ]
+    design = design_from(
+        {
+            "workload": {"collective": kind, "size": "1 KB"},
+            "cluster": {"npu": npu(), "dimensions": dimensions},
+            "system": {"chunks": 1, "collective": ["ring", *[between] * (len(sizes) - 1)]},
+        }
+    )
+    expected = 0.0
+    for rank in range(math.prod(sizes) - 1):
+        here, there, crossed = rank, rank + 1, 0
+        for number, n in enumerate(sizes):
+            crossed = number if here % n != there % n else crossed
+            here, there = here // n, there // n
+        expected += latencies[crossed] * US
+    fast = simulate(design).iteration_time_s
+    assert fast == pytest.approx(expected, rel=1e-3)
+    assert simulate(design, "reference").iteration_time_s == fast
+    assert simulate(design, "reference_links").iteration_time_s == pytest.approx(fast, rel=1e-3)
+    proven = bound(design)["iteration_time"]
+    assert proven is not None
+    assert proven <= fast
+
+
+@pytest.mark.parametrize("policy", ["baseline", "themis"])
+def test_no_policy_lifts_the_rings(policy: str) -> None:
+    inner = dimension("switch", 4, "100 GB/s", "1 us", library={"rings": True})
+    document = training(
+        {"tensor": 2, "data": 4, "zero": 3}, [inner, dimension("switch", 2)], system={"inter_dimension": policy}
+    )
+    design = design_from(document)
+    proven = bound(design)["iteration_time"]
+    assert proven is not None
+    assert proven <= simulate(design).iteration_time_s
+
+
+@pytest.mark.parametrize("kind", ["reduce_scatter", "all_gather"])
+def test_a_tree_for_all_reduces_lifts_no_rings(kind: str) -> None:
+    both = {"algorithm": "ring", "algorithms": ["ring", "double_binary_tree"], "rings": True}
+    assert two_levels(kind, both, "double_binary_tree") == two_levels(kind, both)
+    for members in (2, 8):
+        taken = [seconds(kind, "1 MB", members, library=both, collective=own) for own in both["algorithms"]]
+        assert taken[0] == taken[1]
+
+
+@pytest.mark.parametrize("algorithm", ["halving_doubling", "direct", "direct[4]"])
+def test_a_named_library_offers_its_own_algorithms_alone(algorithm: str) -> None:
+    match = rf"an algorithm of nccl-hopper \(ring, double_binary_tree, flat_ring\), got '{re.escape(algorithm)}'"
+    with pytest.raises(InputError, match=match):
+        one("all_reduce", "1 MB", library="nccl-hopper", collective=algorithm)
+    assert one("all_reduce", "1 MB", library=LIBRARY, collective=algorithm).algorithms == (algorithm,)
+    assert one("all_reduce", "1 MB", library=None, collective=algorithm).algorithms == (algorithm,)
+
+
+def of_nodes(**more: Any) -> Any:
+    dimensions = [dimension("switch", 8, "450 GB/s", "801 ns", tier="node", library="nccl-hopper"), dimension("switch")]
+    document = {"workload": {"collective": "all_reduce", "size": "1 MB"}, **more}
+    return design_from({**document, "cluster": {"npu": "h100-80gb", "dimensions": dimensions}})
+
+
+def test_a_named_library_visits_dimensions_in_order() -> None:
+    with pytest.raises(InputError, match="baseline with nccl-hopper, whose collectives visit dimensions in order"):
+        of_nodes(system={"inter_dimension": "themis"})
+
+
+def test_a_hypothetical_design_may_ask_for_what_its_library_lacks_and_says_so() -> None:
+    result = simulate(of_nodes(system={"collective": ["direct", "ring"]}, hypothetical=True))
+    (note,) = result.library_notes
+    assert note.startswith("system.collective[0]: expected an algorithm of nccl-hopper")
+    assert METRICS["orderable"].read(result) == 0.0
+    assert simulate(of_nodes(hypothetical=True)).library_notes == ()

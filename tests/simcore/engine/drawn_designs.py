@@ -94,7 +94,7 @@ def systems(draw: st.DrawFn, most_chunks: int) -> Document:
     groups = ["tensor", "context", "expert", "pipeline", "data"]
     return {
         "chunks": draw(st.integers(1, most_chunks)),
-        "intra_dimension": draw(st.sampled_from(["fifo", "lifo", "scf", "priority"])),
+        "intra_dimension": draw(st.sampled_from(["fifo", "lifo", "scf", "priority", "preemptive"])),
         "inter_dimension": draw(st.sampled_from(["baseline", "themis", "bandwidth_aware"])),
         "active_chunks": draw(st.sampled_from(["overlap", "overlap", 1, 2, 3])),
         "priority": draw(st.permutations(groups)),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simcore.workload.trace.files import find_trace
+from simcore.document.named_files import find_named
+from simcore.workload.trace.files import list_ranks
 
 Document = dict[str, Any]
 
@@ -29,7 +30,7 @@ _TIMED = [
     | {"weight_gradient": "10 us", "weight_gradient_collective": "all_to_all", "weight_gradient_size": "3 MB"},
 ]
 
-_TRACE = find_trace("transformer.et", Path(__file__).parents[3] / "spaces" / "traces")
+_TRACE = find_named("transformer.et", Path(__file__).parents[3] / "spaces" / "traces", list_ranks)
 
 EXAMPLES: dict[str, list[Document]] = {
     "transformer": [

@@ -57,8 +57,84 @@ def test_in_a_ring_every_key_and_value_passes_every_npu(c: int, overlap: bool) -
     part = part_of({"context": c, "context_overlap": overlap}, c)
     own = 2 * S / c * H * 2  # keys and values of an NPU, fp16
     assert issued(part.forward, "shift", "context") == 8 * (c - 1) * own
-    # Backward they go round once more with their gradients, which then come home.
-    assert issued(part.backward, "shift", "context") == 8 * (2 * (c - 1) + 1) * own
+    # Backward they go round once more, and their gradients follow a step behind, until they are home.
+    assert issued(part.backward, "shift", "context") == 8 * 2 * (c - 1) * own
+    assert len([op for op in layer_of(part.backward) if isinstance(op, Start) and op.kind == "shift"]) == c
+
+
+def kernels(segments: tuple[Segment, ...], *names: str) -> float:
+    """Bytes that kernels of these names move in a layer."""
+    return sum(op.bytes for op in layer_of(segments) if isinstance(op, Compute) and op.name in names)
+
+
+def most_merged(c: int, queries: float, keys: float) -> tuple[float, float]:
+    """Numbers that a ring reads and writes to merge outputs, and gradients, in each step as many as its busiest NPU.
+
+    Counted NPU by NPU and step by step: tokens lie in 2 c blocks, of which NPU r has block r and block 2 c - 1 - r.
+    """
+    forward = backward = 0.0
+    for step in range(c):
+        outputs, gradients = [], []
+        for npu in range(c):
+            other = (npu - step) % c
+            mine, theirs = ((i, 2 * c - 1 - i) for i in (npu, other))
+            seen = [[b <= a for b in theirs] for a in mine]
+            rows, columns = (sum(map(any, way)) / 2 for way in (seen, zip(*seen, strict=True)))
+            touched = 2 if step == 0 else 3  # the first part is written over what was there
+            outputs.append(touched * (1 if step == 0 else rows) * queries)
+            # Backward an NPU's own part comes last.
+            other = (npu + step + 1) % c
+            mine, theirs = ((i, 2 * c - 1 - i) for i in (npu, other))
+            seen = [[b <= a for b in theirs] for a in mine]
+            rows, columns = (sum(map(any, way)) / 2 for way in (seen, zip(*seen, strict=True)))
+            gradients.append(touched * (rows * queries + columns * 2 * keys))
+        forward += max(outputs)
+        backward += max(gradients)
+    return forward, backward
+
+
+@pytest.mark.parametrize("c", [2, 4, 8])
+@pytest.mark.parametrize("kv_heads", [8, 2])
+def test_a_ring_merges_what_its_busiest_npu_adds_up_of_each_part(c: int, kv_heads: int) -> None:
+    part = part_of({"context": c, "flash_attention": True}, c, model=model(kv_heads=kv_heads))
+    queries, keys, sums = S / c * H, S / c * H * kv_heads / 8, S / c * 8 * 4 / 2  # fp32, in numbers of fp16
+    outputs, gradients = most_merged(c, queries, keys)
+    assert kernels(part.forward, "merge") == pytest.approx(2 * (outputs + 2 * c * sums))
+    assert kernels(part.forward, "merge-sums") == pytest.approx(2 * (2 + 3 * (c - 1)) * sums)
+    assert kernels(part.backward, "add-queries", "add-keys", "add-values") == pytest.approx(2 * gradients)
+    assert kernels(part.forward, "pack") == kernels(part.backward, "pack") == 2 * 2 * 2 * keys
+
+
+@pytest.mark.parametrize("c", [2, 4])
+def test_all_to_alls_copy_what_they_send_before_and_after(c: int) -> None:
+    part = part_of({"context": c, "context_communication": "all_to_all", "flash_attention": True}, c)
+    exchanged = 4 * S / c * H * 2  # queries, keys, values and outputs
+    assert kernels(part.forward, "pack") == kernels(part.backward, "pack") == pytest.approx(2 * 2 * exchanged)
+
+
+def test_what_is_merged_takes_time_and_no_launch() -> None:
+    def seconds(form: str, **software: Any) -> float:
+        document = training(
+            {"context": 4, "context_communication": form, "flash_attention": True},
+            [dimension("switch", 4, "100 TB/s", "0 ns", library={})],
+            workload={"precision": "bf16", "model": model(sequence_length=8192, bias=False), "global_batch": 1},
+            accelerator="h100-80gb",
+            stack={"base": "megatron-core", **software},
+        )
+        return simulate(design_from(document)).compute_s
+
+    launched = {"launch": {"eager": "1 ms", "compiled": "1 ms", "graph": "1 ms"}}
+    # Rings launch three times more attention kernels forward, and as many backward, in each of eight layers.
+    assert seconds("ring", **launched) - seconds("all_to_all", **launched) == pytest.approx(8 * 6 * 1e-3, rel=0.05)
+    assert seconds("ring") > seconds("all_to_all")
+
+
+def test_a_ring_holds_the_outputs_of_all_parts_until_the_last_is_done() -> None:
+    short, long = (
+        part_of({"context": 8, "flash_attention": True}, 8, model=model(sequence_length=s)) for s in (8192, 16384)
+    )
+    # Outputs, keys and values of 8,192 more tokens, an eighth of them its own, less what the head keeps of these.
+    assert long.working - short.working > 2.5 * 8192 * 512 * 2
 
 
 @pytest.mark.parametrize("c", [2, 4, 8])
@@ -165,13 +241,10 @@ def test_what_overlaps_hides_behind_computation_and_computes_the_same(switch: st
     assert [d.bytes_per_npu for d in with_it.network] == pytest.approx([d.bytes_per_npu for d in without.network])
 
 
-def test_communication_that_computation_outlasts_is_hidden_but_for_the_last_exchange() -> None:
-    parallelism = {"context": 4, "flash_attention": True}
+def test_communication_that_computation_outlasts_is_hidden() -> None:
     shape = model(sequence_length=8192, layers=2)
-    result = simulate(one(parallelism, 4, model=shape, global_batch=1))
-    own = 2 * 8192 / 4 * 512 * 2
-    home = 2 * own / 100e9  # one exchange at the full rate of the ring, in each of two layers' backward passes
-    assert result.exposed_communication_s.context == pytest.approx(home, rel=0.2)
+    result = simulate(one({"context": 4, "flash_attention": True}, 4, model=shape, global_batch=1))
+    assert result.exposed_communication_s.context == 0.0
 
 
 def test_recomputing_some_layers_costs_their_forward_and_saves_their_activations() -> None:

@@ -105,3 +105,14 @@ def test_keys_of_parallelism_that_a_table_cannot_follow_are_refused() -> None:
         design_from(document(pipeline=2))
     with pytest.raises(InputError, match="zero: expected 0"):
         design_from(document(zero=1))
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [([], "timed_layers: expected at least 1 entry, got none"), (3, "timed_layers: expected a list, got 3")],
+)
+def test_a_table_without_rows_is_told_in_the_words_of_documents(table: Any, told: str) -> None:
+    wrong = document()
+    wrong["workload"]["timed_layers"] = table
+    with pytest.raises(InputError, match=told):
+        design_from(wrong)

@@ -181,6 +181,12 @@ def test_a_trace_that_cannot_be_played_is_one_message(
     assert len(caught.value.problems) == 1
 
 
+@pytest.mark.parametrize(("named", "found"), [(7, "7"), ([], "a list"), ({}, "required key")])
+def test_a_trace_that_is_no_path_is_told(tmp_path: Path, named: object, found: str) -> None:
+    with pytest.raises(InputError, match=found):
+        load(tmp_path, document({"trace": named}, (2,)))
+
+
 def test_ranks_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:
     ranks = [[message(0, False, 1 - rank, 8), message(1, True, 1 - rank, 8, (0,))] for rank in range(2)]
     with pytest.raises(InputError, match="waits for itself"):

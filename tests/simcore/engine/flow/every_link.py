@@ -109,7 +109,7 @@ class Enumeration:
         where = self.groups.slice_of(served.group, served.dimension)
         dimension = self.design.cluster.dimensions[served.dimension]
         shape = block_of(dimension).shape(where.part)
-        plan = plan_for(self.chunker.algorithm(served.dimension), served.kind, where.part.members, shape)
+        plan = plan_for(self.chunker.algorithm(served.dimension, served.kind), served.kind, where.part.members, shape)
         steps: list[int] = []
         for message in plan.messages:
             steps.append(1 + max((steps[earlier] for earlier in message.after), default=-1))

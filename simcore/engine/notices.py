@@ -1,0 +1,47 @@
+"""Where the notices of a result come from: each kind from a question to the designs that an engine played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from simcore.collective import FLAT_RING
+from simcore.design.design import Design
+from simcore.design.dimension import block_of
+from simcore.system.trees import fallback_notes
+from simcore.workload.penalties import unmodelled_penalties
+
+
+def _not_modelled(design: Design, engine: str) -> Iterator[str]:
+    yield from unmodelled_penalties(design)
+    if engine != "reference_links":
+        yield from _flat_rings(design)
+
+
+def _flat_rings(design: Design) -> Iterator[str]:
+    """Phases know one dimension, and a flat ring passes several."""
+    dimensions = design.cluster.dimensions
+    shared = [number for number, dimension in enumerate(dimensions) if block_of(dimension).shares]
+    if shared and len(dimensions) > 1 and FLAT_RING in design.algorithms and design.workload.computes:
+        where = f"cluster.dimensions[{shared[0]}], a {dimensions[shared[0]].topology}"
+        yield f"what flat rings and others put on the same links at the same time ({where})"
+
+
+def _fallbacks(design: Design, engine: str) -> Iterable[str]:
+    del engine
+    return fallback_notes(design)
+
+
+_ASKED: Mapping[str, Callable[[Design, str], Iterable[str]]] = {
+    "not_modelled": _not_modelled,
+    "fallbacks": _fallbacks,
+}
+"""Kind (`simcore.result.NOTICES`) -> what a design has to say that an engine played."""
+
+
+def notices_of(engine: str, *designs: Design) -> dict[str, Any]:
+    """The notices of a result by kind, tuples of texts: of one design, or of several jobs, each text once."""
+    return {
+        kind: tuple(dict.fromkeys(text for each in designs for text in ask(each, engine)))
+        for kind, ask in _ASKED.items()
+    }
