@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
 from dse.report.units import clean_text, format_number

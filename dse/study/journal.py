@@ -17,6 +17,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,8 +27,9 @@ from numpy.typing import NDArray
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import State, TunedRecord
 from dse.space.objective import Objective
-from dse.study.files import write_whole
+from dse.study.files import write_pieces
 from dse.study.keys import key_digest
+from dse.study.open_file import OpenFile
 from simcore.document.problem import InputError, InputWarning, Problem
 
 JOURNAL = "journal.log"
@@ -175,9 +177,8 @@ def resumed_trials(folder: Path, name: str, objectives: tuple[Objective, ...]) -
     `read_trials`.
     """
     kept = kept_trials(folder, objectives)
-    path = folder / JOURNAL
-    if kept.damaged or kept.whole < path.stat().st_size:
-        _mend(path, name, objectives, kept)
+    if kept.damaged or kept.whole < (folder / JOURNAL).stat().st_size:
+        kept.mend(name)
         return kept_trials(folder, objectives)
     return kept
 
@@ -185,17 +186,20 @@ def resumed_trials(folder: Path, name: str, objectives: tuple[Objective, ...]) -
 class KeptTrials:
     """The trials of a journal in order of their numbers, each once: where each stands, to be read when it is asked for.
 
-    A trial takes 40 bytes here; it is some kilobytes in the journal, and ten as a value.
+    A trial takes 40 bytes here; it is some kilobytes in the journal, and ten as a value. The journal stays open: one
+    that takes its place (`mend`) changes nothing here, lines that are appended neither. Where somebody else writes over
+    lines, `load` says so.
     """
 
-    def __init__(self, path: Path, objectives: tuple[Objective, ...]) -> None:
-        self._path, self._objectives = path, objectives
+    def __init__(self, file: OpenFile | None, objectives: tuple[Objective, ...]) -> None:
+        self._file, self._objectives = file, objectives
         self.studies: list[int] = []
         """Numbers of the lines that create the study."""
         self.damaged: list[int] = []
         """Numbers of the lines that cannot be read."""
         self.whole = 0
         """Length of the lines that have an end [B]."""
+        self._sound = 0
         self.numbers = np.empty(0, dtype=np.int64)
         """Numbers of the trials."""
         self.order = self._places = np.empty(0, dtype=np.int64)
@@ -203,8 +207,10 @@ class KeptTrials:
 
     def scan(self) -> Iterator[StoredTrial]:
         """Go through the journal once, line by line, and note where each trial stands; the trials as they come."""
+        assert self._file is not None
         numbers, places, keys = array("q"), array("q"), bytearray()
-        for number, line, found in _lines(self._path, self._objectives):
+        for number, line, found in _lines(self._file, self._objectives):
+            self._sound += found is not None
             if found is None:
                 self.damaged.append(number)
             elif isinstance(found, StoredTrial):
@@ -226,9 +232,13 @@ class KeptTrials:
         if self.damaged and not len(self.numbers):
             where = self.damaged[0]
             problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=where)
-            raise InputError([problem], str(self._path))
+            raise InputError([problem], self._name)
         if self.damaged:
-            warnings.warn(_told(self._path, self.damaged), InputWarning, stacklevel=3)
+            warnings.warn(_told(self._name, self.damaged), InputWarning, stacklevel=3)
+
+    @property
+    def _name(self) -> str:
+        return "" if self._file is None else str(self._file.path)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -247,16 +257,34 @@ class KeptTrials:
         return outcome if outcome.key == key else None
 
     def load(self, rows: NDArray[np.int64]) -> list[StoredTrial]:
-        """The trials of some rows, in that order."""
-        found = []
-        with self._path.open("rb") as file:
-            for place in self._places[rows].tolist():
-                file.seek(place)
-                found.append(_stored(json.loads(file.readline()), self._objectives))
+        """The trials of some rows, in that order. Raises `InputError` where they are not those of the scan any more."""
+        places, numbers = self._places[rows].tolist(), self.numbers[rows].tolist()
+        return [self._read(place, number) for place, number in zip(places, numbers, strict=True)]
+
+    def _read(self, place: int, number: int) -> StoredTrial:
+        assert self._file is not None
+        found = _trial_of(self._file.line(place), self._objectives)
+        if not isinstance(found, StoredTrial) or found.number != number:
+            what, fix = f"trial {number} where it was at first", "open the run again, and write into no journal"
+            raise InputError([Problem((), what, f"something else at byte {place}", fix)], self._name)
         return found
 
+    def mend(self, name: str) -> None:
+        """Put a journal of the whole, sound lines in the place of this one, that of the study `name` first."""
+        assert self._file is not None
+        studies = {*self.studies}
+        study = [line for number, line in enumerate(self._file.lines(), 1) if number in studies][-1:]
+        if self._sound and not study:
+            directions = [1 if objective.direction == "minimize" else 2 for objective in self._objectives]
+            made = {"op_code": _CREATE_STUDY, "worker_id": "mended", "study_name": name, "directions": directions}
+            study = [_seal(json.dumps(made, separators=(",", ":")).encode())]
+        passed = {*self.damaged, *studies}
+        lines = enumerate(self._file.lines(), 1)
+        kept = (line for number, line in lines if number not in passed and line.endswith(b"\n"))
+        write_pieces(self._file.path, chain(study, kept))
 
-NOTHING_KEPT = KeptTrials(Path(JOURNAL), ())
+
+NOTHING_KEPT = KeptTrials(None, ())
 """The trials of a study that begins."""
 
 
@@ -274,7 +302,7 @@ def open_journal(folder: Path, objectives: tuple[Objective, ...]) -> KeptTrials:
     if not path.is_file():
         problem = Problem((), f"a run folder with a {JOURNAL}", "none", "give the folder of an earlier dse optimize")
         raise InputError([problem], str(folder))
-    return KeptTrials(path, objectives)
+    return KeptTrials(OpenFile(path), objectives)
 
 
 def last_of_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -287,27 +315,31 @@ def last_of_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return last
 
 
-def _told(path: Path, damaged: list[int]) -> str:
+def _told(path: str, damaged: list[int]) -> str:
     named = ", ".join(map(str, damaged[:_MOST_NAMED])) + (", …" if len(damaged) > _MOST_NAMED else "")
     lines = f"line {named}" if len(damaged) == 1 else f"lines {named} ({len(damaged)} of them)"
     return f"{path}: {lines}: expected a trial, got a damaged line; passed over (--resume evaluates it again)"
 
 
-def _lines(path: Path, objectives: tuple[Objective, ...]) -> Iterator[tuple[int, bytes, Any]]:
+def _lines(file: OpenFile, objectives: tuple[Objective, ...]) -> Iterator[tuple[int, bytes, Any]]:
     """The whole lines of a journal: number, text, and the trial (or other record) in it, None where it is damaged.
 
     A last line without its end is one that is being written, or that a kill has torn: it does not count.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                _check_seal(line)
-                log = json.loads(line)
-                yield number, line, _stored(log, objectives) if log["op_code"] == _CREATE_TRIAL else log
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                yield number, line, None
+    for number, line in enumerate(file.lines(), 1):
+        if not line.endswith(b"\n"):
+            return
+        yield number, line, _trial_of(line, objectives)
+
+
+def _trial_of(line: bytes, objectives: tuple[Objective, ...]) -> Any:
+    """The trial (or other record) in a line, None where it is damaged."""
+    try:
+        _check_seal(line)
+        log = json.loads(line)
+        return _stored(log, objectives) if log["op_code"] == _CREATE_TRIAL else log
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def _seal(line: bytes) -> bytes:
@@ -344,16 +376,3 @@ def _stored(log: Mapping[str, Any], objectives: tuple[Objective, ...]) -> Stored
     if not all(isinstance(value, int | float) and not math.isnan(value) for value in numbers):
         raise ValueError("no values of a trial")
     return StoredTrial(number, dict(attributes["params"]), outcome, attributes.get("draws"))
-
-
-def _mend(path: Path, name: str, objectives: tuple[Objective, ...], read: KeptTrials) -> None:
-    """Leave the whole, sound lines of a journal, that of the study first."""
-    damaged = set(read.damaged)
-    with path.open("rb") as file:
-        kept = {n: line for n, line in enumerate(file, 1) if line.endswith(b"\n") and n not in damaged}
-    study = [kept.pop(number) for number in read.studies][-1:]
-    if kept and not study:
-        directions = [1 if objective.direction == "minimize" else 2 for objective in objectives]
-        made = {"op_code": _CREATE_STUDY, "worker_id": "mended", "study_name": name, "directions": directions}
-        study = [_seal(json.dumps(made, separators=(",", ":")).encode())]
-    write_whole(path, b"".join([*study, *kept.values()]))

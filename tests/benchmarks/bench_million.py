@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def _grow(folder: Path, trials: int) -> None:
     seeds = [line for line in lines if line not in head]
     generator = np.random.default_rng(0)
     with journal.open("wb") as file:
-        for line in [*head, *_copies(seeds, trials, generator)]:
+        for line in chain(head, _copies(seeds, trials, generator)):
             line.pop("crc", None)
             text = json.dumps(line, separators=(",", ":")).encode()
             file.write(text[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(text))
@@ -74,8 +75,8 @@ def _grow(folder: Path, trials: int) -> None:
 
 def _copies(seeds: list[dict], trials: int, generator: np.random.Generator):  # type: ignore[no-untyped-def,type-arg]
     for number in range(trials):
-        line = seeds[number % len(seeds)]
-        line["user_attrs"] |= {"number": number, "key": f"{number:064x}"}
+        seed = seeds[number % len(seeds)]
+        line = {**seed, "user_attrs": {**seed["user_attrs"], "number": number, "key": f"{number:064x}"}}
         values = line["values"]
         yield line if values is None else line | {"values": [v * generator.uniform(0.9, 2.0) for v in values]}
 
