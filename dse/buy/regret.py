@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from dse.evaluate.aggregate import is_shared, mean
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.space.objective import Objective
 
 REGRET = ".regret"
@@ -102,7 +103,7 @@ def with_regret(record: StudyRecord) -> StudyRecord:
     objectives = (Objective(o.name + REGRET, "minimize", "") if o.name in changed else o for o in record.objectives)
     given = record.given_reference
     reference = None if given is None else {k + REGRET if k in changed else k: value for k, value in given.items()}
-    trials = tuple(map(convert, record.trials))
+    trials = Trials.of(map(convert, record.trials))
     return replace(record, objectives=tuple(objectives), trials=trials, given_reference=reference)
 
 

@@ -15,7 +15,7 @@ from dse.evaluate.record import TrialRecord
 from dse.run.document import open_space, open_study
 from dse.run.drive import run_study
 from dse.run.place import InMemory, RunFolder
-from dse.run.record import record_in, record_of
+from dse.run.record import record_in, record_of, trials_of
 from dse.run.settings import settle
 from dse.space.space import Space, load_space
 from dse.study.watch import WATCHER, Watcher
@@ -70,7 +70,7 @@ def optimize(
         if isinstance(place, InMemory):
             shown.phase("bounding")
             done = sorted(place.log.trials, key=lambda trial: trial.number)
-            record = record_of(loaded, place.document, done, place.proof, note=shown.note)
+            record = record_of(loaded, place.document, trials_of(loaded, done), place.proof, note=shown.note)
             return Run(record, ended, Study(loaded, settings.engine))
         return _reported(place.path, ended, shown)
 

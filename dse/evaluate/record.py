@@ -2,93 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point, shares_behind
+from dse.evaluate.trial import VALID as VALID
+from dse.evaluate.trial import State as State
+from dse.evaluate.trial import TrialRecord as TrialRecord
+from dse.evaluate.trial import TunedRecord as TunedRecord
+from dse.evaluate.trials import Trials
 from dse.space.futures import Future
 from dse.space.objective import Objective, losses
 from dse.space.phases import Plan
-
-State = Literal["feasible", "infeasible", "cut", "failed"]
-VALID = "valid"
-"""Name of the constraint that a design is one at all: degrees divide, stages have layers, …"""
-
-
-@dataclass(frozen=True, slots=True)
-class TunedRecord:
-    """One workload on one cluster with the best software that was found for it there (`dse.buy`).
-
-    `params` are the holes of that software; the other fields are as in `TrialRecord`.
-    """
-
-    name: str
-    state: State
-    values: Mapping[str, float]
-    params: Mapping[str, Any]
-    violations: Mapping[str, float]
-    design: Mapping[str, Any] | None
-    metrics: Mapping[str, Any] | None
-    cut_by: str | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRecord:
-    """One distinct design that was proposed.
-
-        proposed ──▶ cut          a rule on inputs forbids it: never simulated, `values` are bounds by phases
-            │
-            └──▶ simulated ──▶ feasible
-                     │    └──▶ infeasible   breaks a constraint on results; keeps its simulated values
-                     └───────▶ failed       the evaluation raised; `error` says what
-
-    `violations` maps each constraint to how much it is missed (<= 0: met). `metrics` is the result of the simulation
-    (`simcore.Result.document()`), `design` the complete design document (None where it could not be built). Of a
-    cluster that is bought for several workloads they are those of the first one; `workloads` has them all.
-    """
-
-    number: int
-    state: State
-    values: Mapping[str, float]
-    params: Mapping[str, Any]
-    violations: Mapping[str, float]
-    design: Mapping[str, Any] | None = None
-    metrics: Mapping[str, Any] | None = None
-    cut_by: str | None = None
-    error: str | None = None
-    workloads: tuple[TunedRecord, ...] = ()
-    sections: tuple[str, ...] = ()
-    """The sections of the design that all workloads share."""
-
-    @property
-    def missed(self) -> dict[str, float]:
-        """The constraints that it breaks, each with how much."""
-        return {name: violation for name, violation in self.violations.items() if violation > 0}
-
-    @property
-    def parts(self) -> tuple[tuple[str, TrialRecord], ...]:
-        """The designs of this trial: itself, or one for each workload, each with the workload's name."""
-        if not self.workloads:
-            return (("", self),)
-        return tuple(
-            (w.name, replace(self, params=w.params, design=w.design, metrics=w.metrics, workloads=()))
-            for w in self.workloads
-        )
-
-    @property
-    def decided_document(self) -> Mapping[str, Any] | None:
-        """The trial's design document; for several workloads, the sections that they share."""
-        if self.design is None or not self.workloads:
-            return self.design
-        kept = {section: self.design[section] for section in self.sections if section in self.design}
-        if "cluster" in kept:
-            kept["cluster"] = {key: value for key, value in kept["cluster"].items() if key != "placement"}
-        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +41,8 @@ class StudyRecord:
 
     space: str
     objectives: tuple[Objective, ...]
-    trials: tuple[TrialRecord, ...]
+    trials: Trials
+    """In order of their numbers; made of any sequence of them."""
     bounds: Mapping[str, float | None]
     sampler: str
     seed: int
@@ -132,24 +63,27 @@ class StudyRecord:
     hypothetical: str = ""
     """Why clusters may be ones that nobody sells, as a sentence; empty where those are cut."""
 
-    @property
-    def feasible_trials(self) -> tuple[TrialRecord, ...]:
-        """The trials that were simulated and meet every constraint."""
-        return tuple(trial for trial in self.trials if trial.state == "feasible")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trials", Trials.of(self.trials))
 
-    def losses(self, trials: tuple[TrialRecord, ...]) -> NDArray[np.float64]:
+    @cached_property
+    def feasible_trials(self) -> Trials:
+        """The trials that were simulated and meet every constraint."""
+        return self.trials.select(self.trials.is_state("feasible"))
+
+    def losses(self, trials: Sequence[TrialRecord]) -> NDArray[np.float64]:
         """Objective values to be minimised, `[len(trials), objectives]`."""
+        if isinstance(trials, Trials):
+            return np.stack([o.sign * trials.values(o.name) for o in self.objectives], axis=1)
         return losses(self.objectives, [trial.values for trial in trials])
 
-    @property
+    @cached_property
     def front(self) -> tuple[TrialRecord, ...]:
         """The feasible trials that no other dominates, by the first objective, then by number."""
-        trials = self.feasible_trials
-        matrix = self.losses(trials)
-        chosen = [
-            (tuple(row), trial) for row, trial, keep in zip(matrix, trials, front_mask(matrix), strict=True) if keep
-        ]
-        return tuple(trial for _, trial in sorted(chosen, key=lambda pair: (pair[0], pair[1].number)))
+        matrix = self.losses(self.feasible_trials)
+        found = np.flatnonzero(front_mask(matrix))
+        keys = [self.feasible_trials.numbers[found], *matrix[found].T[::-1]]
+        return self.feasible_trials.select(found[np.lexsort(keys)]).whole
 
     @property
     def knee(self) -> TrialRecord | None:
@@ -158,14 +92,14 @@ class StudyRecord:
         index = knee(self.losses(front)) if front else None
         return None if index is None else front[index]
 
-    @property
+    @cached_property
     def reference(self) -> NDArray[np.float64] | None:
         """The hypervolume's reference point, to be minimised, `[objectives]`; None where nothing is feasible."""
         if self.given_reference is not None:
             given: NDArray[np.float64] = losses(self.objectives, [self.given_reference])[0]
             return given
         trials = self.feasible_trials
-        return reference_point(self.losses(trials)) if trials else None
+        return reference_point(self.losses(trials)) if len(trials) else None
 
     @property
     def behind(self) -> tuple[float | None, ...]:
@@ -180,7 +114,7 @@ class StudyRecord:
         found = shares_behind(self.losses(front), corners)
         return tuple(float(share) if np.isfinite(share) else None for share in found)
 
-    @property
+    @cached_property
     def hypervolume(self) -> float:
         """Volume between the front and the reference point; 0 where nothing is feasible."""
         reference = self.reference

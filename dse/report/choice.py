@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dse.evaluate.pareto import front_mask, knee
+from dse.evaluate.pareto import front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.robustness import PRICES, Prices
 from dse.report.summary import Summary
@@ -22,6 +22,10 @@ AS_WELL = 0.01
 """Designs whose mean objective differs by less of its size are as well balanced."""
 SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
+
+
+_PRICED = 20_000
+"""Feasible designs that are priced anew, those nearest to the front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +53,9 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     picked = next((trial for trial in summary.front if trial.number == number), None)
     if picked is None or not updates_old(picked):
         return number
-    current = [trial for trial in record.feasible_trials if not updates_old(trial)]
-    values = record.losses((picked, *current))
-    near = (values[1:] <= values[0] + AS_WELL * np.abs(values[0])).all(axis=1)
-    as_good = [trial for trial, is_near in zip(current, near, strict=True) if is_near]
+    own = record.losses((picked,))[0]
+    near = (record.losses(record.feasible_trials) <= own + AS_WELL * np.abs(own)).all(axis=1)
+    as_good = [trial for trial in record.feasible_trials.select(near) if not updates_old(trial)]
     return balanced(record, as_good).number if as_good else number
 
 
@@ -152,10 +155,14 @@ def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]
 
     Empty where an objective is an expression or no objective depends on prices.
     """
-    trials = [trial for trial in record.feasible_trials if trial.metrics is not None]
+    feasible = record.feasible_trials.select(record.feasible_trials.simulated)
+    if len(feasible) > _PRICED:  # far from the front no price brings a knee
+        far = nearness(record.losses(feasible), record.losses(record.front))
+        feasible = feasible.select(np.sort(np.argsort(far, kind="stable")[:_PRICED]))
+    trials = feasible.whole
     if not trials or any(o.expression is not None for o in record.objectives):
         return {}
-    prices, base = Prices.of(trials), record.losses(tuple(trials))
+    prices, base = Prices.of(list(trials)), record.losses(tuple(trials))
     found = {}
     for place, part in enumerate(("network", "npu", "memory")):
         for factor in (1 - PRICES, 1 + PRICES) if prices.parts[:, place].any() else ():

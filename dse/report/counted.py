@@ -6,19 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.space.objective import Objective
 
 
 def counts_samples(trials: Iterable[TrialRecord]) -> bool:
     """Whether every design that was simulated counts samples; one of several kinds counts as tokens."""
-    said = {
-        str(part.metrics.get("throughput_counts", "tokens"))
-        for trial in trials
-        if trial.metrics is not None
-        for _, part in trial.parts
-        if part.metrics is not None
-    }
-    return said == {"samples"}
+    found = Trials.of(trials).count("counts")
+    return {word for said in found for word in (said or "").split()} == {"samples"}
 
 
 def unit_of(unit: str, samples: bool) -> str:

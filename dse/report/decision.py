@@ -59,7 +59,8 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     number = recommended(record, summary)
     if number is None:
         return Decision(None, (), ())
-    trial = next(trial for trial in record.trials if trial.number == number)
+    trial = record.trials.numbered(number)
+    assert trial is not None
     told = (
         _build(trial),
         _describe_models(record),
@@ -85,7 +86,7 @@ def _build(trial: TrialRecord) -> str:
 
 def _describe_models(record: StudyRecord) -> str:
     """That an iteration of one model is not one of another, where the search chose the model."""
-    holes = {path for trial in record.trials for path in trial.params}
+    holes = {*record.trials.params}
     if not any(path == "workload.model" or path.startswith("workload.model.") for path in holes):
         return ""
     return (
@@ -226,7 +227,7 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     others = [family for family in found if trial.number not in family.trials]
     if not others:
         return ""
-    by_number = {t.number: t for t in record.feasible_trials}
+    by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
     losses = record.losses((trial, *(by_number[family.chosen] for family in others)))
     size = abs(losses).mean(axis=0)
     far = (abs(losses[1:] - losses[0]) / (size + (size == 0))).max(axis=1)

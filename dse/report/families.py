@@ -49,6 +49,8 @@ KIND = tuple(aspect for part in _PARTS for aspect in part)
 """The aspects of a design in which kinds differ: its network and its parallelism."""
 _NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO")
 _LARGEST_LOG = 7.0
+_LOOKED_AT = 20_000
+"""The best designs of a study with one objective, among which kinds are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,7 @@ def most_families(objectives: int) -> int:
 
 def is_joined(record: StudyRecord, summary: Summary, family: Family) -> bool:
     """Whether a family holds designs that differ by more than a family's, because there is room for few."""
-    by_number = {trial.number: trial for trial in record.feasible_trials}
-    members = [by_number[number] for number in family.trials[:_LARGEST]]
+    members = record.feasible_trials.numbered_among(family.trials[:_LARGEST])
     return bool((distances(record, summary, members, members) > 1).any())
 
 
@@ -130,9 +131,10 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     trials = record.feasible_trials
     losses = record.losses(trials)[:, 0]
     groups: dict[tuple[str, ...], list[tuple[float, TrialRecord]]] = {}
+    order = np.argsort(losses, kind="stable")[:_LOOKED_AT]
     best = float(losses.min())
-    for index in np.argsort(losses, kind="stable").tolist():
-        loss, trial = float(losses[index]), trials[index]
+    for index, trial in zip(order.tolist(), trials.select(order), strict=True):
+        loss = float(losses[index])
         kind = _kind(trial)
         if kind not in groups and len(groups) >= (MOST if loss - best <= FAR * abs(best) else FEW):
             continue

@@ -120,7 +120,7 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
         sure = [known.get(family.chosen) for family in found]
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))
-    trials = {trial.number: trial for trial in record.feasible_trials}
+    trials = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in found)}
     phrases = [
         (*told, *_regrets(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
@@ -135,10 +135,10 @@ def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple
 
 def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
     """What all members of families share, and in what each chosen design differs from any of them."""
-    trials = {trial.number: trial for trial in record.feasible_trials}
     chosen = [family.chosen for family in found]
     others = [number for family in found for number in family.trials if number not in chosen]
     kept = [others[index] for index in spread_indices(len(others), _COMPARED)]
+    trials = {trial.number: trial for trial in record.feasible_trials.numbered_among([*chosen, *kept])}
     told = compare([trials[number].decided_document for number in (*chosen, *kept)], KIND)
     return Comparison(told.common, told.columns, told.rows[: len(chosen)], told.phrases[: len(chosen)])
 

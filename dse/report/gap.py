@@ -7,11 +7,15 @@ the job breaks a rule on every network that was tried.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from dse.evaluate.record import StudyRecord, TrialRecord
+import numpy as np
+
+from dse.evaluate.record import StudyRecord
+from dse.evaluate.trials import Trials
 from dse.report.describe import headline
 from dse.report.reasons import describe_bounds
 from dse.report.summary import Summary
@@ -21,6 +25,7 @@ from simcore.metrics import BEFORE, is_of, moves
 
 WORTH = 0.01
 """Gaps up to this are not explained."""
+_FAILED = "a failure of the simulation"
 _OF_JOB = ("degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
 _JOB_IN_SHORT = ("degrees", "ZeRO")
 _OF_NETWORK = ("NPUs", "topology")
@@ -43,12 +48,12 @@ def describe_gap_in_short(objective: Objective, record: StudyRecord, summary: Su
     if is_of(objective.name, BEFORE):
         return "no network as cheap was found that meets every constraint"
     job = headline(leader, _JOB_IN_SHORT)
-    alike = [trial for trial in record.trials if _is_same_job(trial, leader)]
-    feasible = sum(trial.state == "feasible" for trial in alike)
+    alike = record.trials.with_job(leader)
+    feasible = int(alike.is_state("feasible").sum())
     if feasible:
         networks = "1 network" if feasible == 1 else f"{format_number(feasible)} networks"
         return f"the bound's job ({job}) was simulated on {networks}; the bound assumes no waits"
-    if alike:
+    if len(alike):
         return f"the bound's job ({job}) was ruled out by {_commonest_rules(alike, 1)}"
     return f"the bound's job ({job}) was not tried: more trials may reach it"
 
@@ -70,10 +75,10 @@ def _describe_gap(objective: Objective, record: StudyRecord, summary: Summary) -
 
 def _describe_outcome(objective: Objective, leader: Mapping[str, Any], record: StudyRecord) -> str:
     """Whether the job behind the bound was simulated, ruled out, or not tried."""
-    alike = [trial for trial in record.trials if _is_same_job(trial, leader)]
-    feasible = [trial for trial in alike if trial.state == "feasible"]
-    if feasible:
-        best = min(feasible, key=lambda trial: objective.sign * trial.values[objective.name])
+    alike = record.trials.with_job(leader)
+    feasible = alike.select(alike.is_state("feasible"))
+    if len(feasible):
+        best = feasible[int(np.argmin(objective.sign * feasible.values(objective.name)))]
         value = format_with_unit(best.values[objective.name], objective.unit, objective.name)
         networks = "1 network" if len(feasible) == 1 else f"{format_number(len(feasible))} networks"
         spent = clean_text(describe_bounds(best)) or "its parts are not known"
@@ -86,18 +91,9 @@ def _describe_outcome(objective: Objective, leader: Mapping[str, Any], record: S
     return "It was not tried: more trials may reach it."
 
 
-def _commonest_rules(trials: Sequence[TrialRecord], count: int) -> str:
-    rules = Counter(_rule(trial) for trial in trials)
+def _commonest_rules(trials: Trials, count: int) -> str:
+    names = [[*json.loads(text), _FAILED][0] for text in trials.texts("missed")] + [_FAILED]
+    cuts = [*trials.texts("cut_by"), ""]
+    pairs = zip(trials.codes("cut_by").tolist(), trials.codes("missed").tolist(), strict=True)
+    rules = Counter(cuts[cut] or names[missed] for cut, missed in pairs)
     return ", ".join(f"{clean_text(rule)} ({format_number(n)})" for rule, n in rules.most_common(count))
-
-
-def _rule(trial: TrialRecord) -> str:
-    return trial.cut_by or next(iter(trial.missed), "a failure of the simulation")
-
-
-def _is_same_job(trial: TrialRecord, leader: Mapping[str, Any]) -> bool:
-    """Whether a trial has the job of a design, on as many NPUs of its kind."""
-    design = trial.design
-    if design is None or trial.workloads:
-        return False
-    return all(design.get(section) == leader.get(section) for section in ("workload", "parallelism", "software"))

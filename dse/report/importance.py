@@ -51,9 +51,9 @@ UNKNOWN = Importance()
 
 def importance(record: StudyRecord) -> Importance:
     """The answers to the three questions."""
-    trials = record.feasible_trials[-MOST:]
-    if len(trials) < LEAST:
+    if len(record.feasible_trials) < LEAST:
         return Importance()
+    trials = record.feasible_trials[-MOST:]
     losses = record.losses(trials)
     if len(record.objectives) == 1:
         return Importance(_shares_by_objective(record, trials, losses))

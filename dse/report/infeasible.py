@@ -6,14 +6,17 @@ by the largest miss: a trial that misses one thing narrowly is closer than one t
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+
+import numpy as np
 
 from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.report.describe import headline
 from dse.report.orders import describe_unsold
 from dse.report.units import clean_text, format_number, format_percent
-from dse.report.words import describe_without_value
+from dse.report.words import count_errors, describe_without_value
 
 _SHOWN = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
 
@@ -24,14 +27,14 @@ def explain_infeasible(record: StudyRecord) -> str:
         return ""
     if not record.trials:
         return "No design was evaluated."
-    failed = [trial for trial in record.trials if trial.state == "failed"]
-    rest = [trial for trial in record.trials if trial.state != "failed"]
+    has_failed = record.trials.is_state("failed")
+    failed, rest = record.trials.select(has_failed), record.trials.select(~has_failed)
     sentences = [_describe_ends(record)]
-    if rest:
+    if len(rest):
         sentences += [_describe_binding(rest), describe_unsold(rest)]
         sentences += [_describe_closest(rest), describe_without_value(record)]
-    if failed:
-        error, times = Counter(clean_text(trial.error or "no message") for trial in failed).most_common(1)[0]
+    if len(failed):
+        error, times = count_errors(failed).most_common(1)[0]
         often = (
             f"The most frequent error ({format_number(times)} of {format_number(len(failed))})"
             if len(failed) > 1
@@ -42,35 +45,36 @@ def explain_infeasible(record: StudyRecord) -> str:
 
 
 def _describe_ends(record: StudyRecord) -> str:
-    states = Counter(trial.state for trial in record.trials)
+    states = record.trials.count("state")
     endings = {"infeasible": "broke a constraint on results", "cut": "were cut before simulation", "failed": "failed"}
-    parts = [f"{format_number(states[state])} {text}" for state, text in endings.items() if states[state]]  # type: ignore[index]
+    parts = [f"{format_number(states[state])} {text}" for state, text in endings.items() if states[state]]
     return f"Nothing is feasible: of {format_number(len(record.trials))} designs, {', '.join(parts)}."
 
 
-def _describe_binding(trials: list[TrialRecord]) -> str:
+def _describe_binding(trials: Trials) -> str:
+    names = trials.count_missed()
     # A rule that cut a trial without a measured violation counts under its own name.
-    names = [name for trial in trials for name in (trial.missed or [trial.cut_by or "unknown"])]
-    ordered = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
+    for rule, count in trials.select(trials.codes("missed") < 0).count("cut_by").items():
+        names[rule or "unknown"] += count
+    ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
     (binding, times), others = ordered[0], ordered[1:4]
     then = ", ".join(f"'{clean_text(name)}' by {format_number(count)}" for name, count in others)
     after = f" (then {then})" if then else ""
     return f"The binding constraint is '{clean_text(binding)}', broken by {format_number(times)} of them{after}."
 
 
-def _describe_closest(trials: list[TrialRecord]) -> str:
+def _describe_closest(trials: Trials) -> str:
     """Describes the trial that is closest to feasible: a simulated one if there is any, else one that was cut."""
-    measured = [trial for trial in trials if trial.missed]
-    if not measured:
+    measured = trials.select(trials.codes("missed") >= 0)
+    if not len(measured):
         return ""
-    simulated = [trial for trial in measured if trial.state != "cut"]
-    best = min(
-        simulated or measured,
-        key=lambda t: (len(t.missed), max(t.missed.values()), t.number),
-    )
+    simulated = measured.select(~measured.is_state("cut"))
+    asked = simulated if len(simulated) else measured
+    broken = np.array([len(json.loads(text)) for text in asked.texts("missed")])[asked.codes("missed")]
+    best = asked[int(np.lexsort([asked.numbers, asked.worst, broken])[0])]
     misses = " and ".join(f"'{clean_text(name)}' by {describe_miss(best, name)}" for name in best.missed)
     what = "" if best.design is None else f" ({headline(best.decided_document, _SHOWN)})"
-    unknown = "" if simulated else "; it was cut before simulation, which might break more"
+    unknown = "" if len(simulated) else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
     return f"The {which} is trial {best.number}{what}: it misses {misses}{unknown}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.report.units import clean_text, format_number
 from dse.report.values import read_result
 from dse.space.order import ORDERABLE
@@ -36,12 +37,13 @@ def _first(notes: Sequence[str]) -> str:
     return f"{first} (and {format_number(len(others))} more)" if others else first
 
 
-def describe_unsold(trials: Sequence[TrialRecord]) -> str:
+def describe_unsold(trials: Trials) -> str:
     """How many designs were cut because nobody sells them, and what would let them in; empty where none were."""
-    cut = [trial for trial in trials if trial.cut_by == ORDERABLE]
-    if not cut:
+    cut = trials.select(trials.is_text("cut_by", ORDERABLE))
+    if not len(cut):
         return ""
-    example = f", such as trial {cut[0].number}: {clean_text(cut[0].error)}" if cut[0].error else ""
+    first = cut[0]
+    example = f", such as trial {first.number}: {clean_text(first.error)}" if first.error else ""
     return f"Nobody sells {format_number(len(cut))} of them{example}. 'hypothetical: true' in the space lets them in."
 
 

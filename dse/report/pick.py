@@ -5,6 +5,8 @@ The one place that reads such words: `dse show`, pictures of one design and prog
 
 from __future__ import annotations
 
+import numpy as np
+
 from dse.evaluate.read import metric_of
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import recommended
@@ -52,9 +54,9 @@ def picks(record: StudyRecord, what_if: WhatIf = NOTHING) -> dict[str, int]:
 
 def numbered_trial(record: StudyRecord, number: int) -> TrialRecord:
     """The trial of that number; raises `InputError` where there is none, with the numbers that there are."""
-    found = next((trial for trial in record.trials if trial.number == number), None)
+    found = record.trials.numbered(number)
     if found is None:
-        numbers = [trial.number for trial in record.trials]
+        numbers = record.trials.numbers.tolist()
         fix = f"they run from {min(numbers)} to {max(numbers)}; {_example(record)}" if numbers else "it has none"
         raise InputError([Problem(("trial",), "the number of a trial of this run", str(number), fix)])
     return found
@@ -70,7 +72,12 @@ def best_trial(record: StudyRecord, metric: str) -> TrialRecord:
     if metric not in signs:
         fix = suggest_nearest(metric, signs, "metrics")
         raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
-    known = [(trial, value) for trial in record.feasible_trials if (value := metric_of(trial, metric)) is not None]
+    feasible = record.feasible_trials
+    if metric in (objective.name for objective in record.objectives):
+        losses = signs[metric] * feasible.values(metric)
+        if not np.isnan(losses).all():
+            return feasible[int(np.nanargmin(losses))]
+    known = [(trial, value) for trial in feasible if (value := metric_of(trial, metric)) is not None]
     if not known:
         raise InputError(
             [Problem(("metric",), f"a feasible trial with {metric}", "none", "" if record.feasible_trials else _WHY)]

@@ -8,14 +8,17 @@ in the objectives' own directions and SI units.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dse.evaluate.record import StudyRecord, TrialRecord
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluate.record import State, StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.report.intervals import time_stretch
 from dse.report.summary import Summary
-from dse.report.values import finite_or_none
 from dse.space.objective import Objective
 
 Kind = Literal["cut", "infeasible", "dominated", "front"]
@@ -28,6 +31,7 @@ _TITLES: dict[Kind, str] = {
     "front": "Pareto front",
 }
 _TITLES_OF_ONE: dict[Kind, str] = {"front": "best", "dominated": "feasible"}
+_STATES: dict[Kind, State] = {"cut": "cut", "infeasible": "infeasible", "dominated": "feasible"}
 _LOG_BEYOND = 30.0
 # How far the window reaches beyond the front, in lengths of the front: to worse feasible trials, to trials that are not
 # feasible, to a proven bound; and the margin around all of it.
@@ -47,53 +51,71 @@ class Window:
         return self.low <= value <= self.high
 
 
-def title(kind: Kind, shown: dict[Kind, list[TrialRecord]], objectives: int) -> str:
+Shown = Mapping[Kind, Sequence[TrialRecord]]
+"""The trials of a picture by kind."""
+
+
+def values_of(trials: Sequence[TrialRecord], name: str) -> NDArray[np.float64]:
+    """A value of each of some trials."""
+    if isinstance(trials, Trials):
+        return trials.values(name)
+    return np.array([trial.values[name] for trial in trials], dtype=np.float64)
+
+
+def title(kind: Kind, shown: Shown, objectives: int) -> str:
     """What a legend says of a kind, with its number of trials."""
     name = _TITLES_OF_ONE.get(kind, _TITLES[kind]) if objectives == 1 else _TITLES[kind]
     return f"{name} ({len(shown[kind]):,})"
 
 
-def groups(record: StudyRecord, summary: Summary) -> dict[Kind, list[TrialRecord]]:
+def groups(record: StudyRecord, summary: Summary) -> dict[Kind, Trials]:
     """The trials that have a point, by kind; the front in its own order."""
-    found: dict[Kind, list[TrialRecord]] = {kind: [] for kind in KINDS}
-    on_front = {trial.number for trial in summary.front}
-    names = [objective.name for objective in record.objectives]
-    for trial in record.trials:
-        if trial.state == "failed" or any(finite_or_none(trial.values.get(name)) is None for name in names):
-            continue
-        kind: Kind = "dominated" if trial.state == "feasible" else trial.state
-        if trial.number not in on_front:
-            found[kind].append(trial)
-    found["front"] = list(summary.front)
-    return found
+    trials = record.trials
+    on_front = [trial.number for trial in summary.front]
+    finite = np.isfinite(record.losses(trials)).all(axis=1) & ~np.isin(trials.numbers, on_front)
+    of_state = {kind: trials.select(trials.is_state(state) & finite) for kind, state in _STATES.items()}
+    return {**of_state, "front": Trials.of(summary.front)}
 
 
-def window(objective: Objective, shown: dict[Kind, list[TrialRecord]], bound: float | None) -> Window:
+def window(objective: Objective, shown: Shown, bound: float | None) -> Window:
     """The window of one objective: linear, or logarithmic where what it shows spreads more than 30-fold."""
-    by_kind = {kind: [trial.values[objective.name] for trial in trials] for kind, trials in shown.items()}
-    everything = [value for values in by_kind.values() for value in values]
-    core = by_kind["front"] or by_kind["dominated"] or everything
-    if not core:
+    by_kind = {kind: values_of(trials, objective.name) for kind, trials in shown.items()}
+    everything = np.concatenate([*by_kind.values()])
+    if not len(everything):
         return Window(0.0, 1.0)
-    feasible = [*by_kind["front"], *by_kind["dominated"]] or everything
+    front, dominated = by_kind["front"], by_kind["dominated"]
+    core = next(values for values in (front, dominated, everything) if len(values))
+    feasible = np.concatenate([front, dominated])
+    feasible = feasible if len(feasible) else everything
     low, high = _extent(core, feasible, everything, bound, objective.sign)
-    inside = [value for value in feasible if low <= value <= high]
-    if min(inside) > 0 and max(inside) > _LOG_BEYOND * min(inside):
-        logs = [[math.log10(value) for value in values if value > 0] for values in (core, feasible, everything)]
+    inside = feasible[(low <= feasible) & (feasible <= high)]
+    if inside.min() > 0 and inside.max() > _LOG_BEYOND * inside.min():
+        logs = [_logarithms(values) for values in (core, feasible, everything)]
         limit = math.log10(bound) if bound is not None and bound > 0 else None
         low, high = _extent(logs[0], logs[1], logs[2], limit, objective.sign)
         return Window(10**low, 10**high, log=True)
-    return Window(max(0.0, low) if min(everything) >= 0 else low, high)
+    return Window(max(0.0, low) if everything.min() >= 0 else low, high)
+
+
+def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The least and the largest of the positive ones, which is all that an extent looks at."""
+    positive = values[values > 0]
+    return np.array([math.log10(value) for value in (positive.min(), positive.max())])
 
 
 def _extent(
-    core: Sequence[float], feasible: Sequence[float], everything: Sequence[float], bound: float | None, sign: float
+    core: NDArray[np.float64],
+    feasible: NDArray[np.float64],
+    everything: NDArray[np.float64],
+    bound: float | None,
+    sign: float,
 ) -> tuple[float, float]:
-    low, high = min(core), max(core)
-    span = high - low or max(feasible) - min(feasible) or 0.2 * abs(high) or 1.0
+    low, high = _ends(core)
+    (least, most), (lowest, highest) = _ends(feasible), _ends(everything)
+    span = high - low or most - least or 0.2 * abs(high) or 1.0
     below, above = (0.0, _WORSE) if sign > 0 else (_WORSE, 0.0)
-    lows = (max(min(feasible), low - below * span), max(min(everything), low - _OTHERS * span))
-    highs = (min(max(feasible), high + above * span), min(max(everything), high + _OTHERS * span))
+    lows = (max(least, low - below * span), max(lowest, low - _OTHERS * span))
+    highs = (min(most, high + above * span), min(highest, high + _OTHERS * span))
     low, high = min(low, *lows), max(high, *highs)
     if bound is not None and low - _BOUND * span <= bound <= high + _BOUND * span:
         low, high = min(low, bound), max(high, bound)
@@ -101,16 +123,21 @@ def _extent(
     return low - margin, high + margin
 
 
-def count_outside(
-    objectives: Sequence[Objective], windows: Sequence[Window], shown: dict[Kind, list[TrialRecord]]
-) -> dict[Kind, int]:
+def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def count_outside(objectives: Sequence[Objective], windows: Sequence[Window], shown: Shown) -> dict[Kind, int]:
     """How many trials of each kind lie outside the windows; kinds without any are left out."""
 
-    def is_hidden(trial: TrialRecord) -> bool:
-        pairs = zip(objectives, windows, strict=True)
-        return not all(window.holds(trial.values[objective.name]) for objective, window in pairs)
+    def count(trials: Sequence[TrialRecord]) -> int:
+        inside = np.ones(len(trials), dtype=bool)
+        for objective, window in zip(objectives, windows, strict=True):
+            values = values_of(trials, objective.name)
+            inside &= (window.low <= values) & (values <= window.high)
+        return int((~inside).sum())
 
-    counts = {kind: sum(is_hidden(trial) for trial in trials) for kind, trials in shown.items()}
+    counts = {kind: count(trials) for kind, trials in shown.items()}
     return {kind: count for kind, count in counts.items() if count}
 
 
@@ -129,18 +156,14 @@ def staircase(objectives: Sequence[Objective], front: Sequence[TrialRecord]) -> 
     return xs, ys
 
 
-def best_so_far(objective: Objective, trials: Sequence[TrialRecord]) -> tuple[list[int], list[float]]:
+def best_so_far(objective: Objective, trials: Trials) -> tuple[list[int], list[float]]:
     """Number and value of each feasible trial that was better than all before it."""
-    numbers: list[int] = []
-    values: list[float] = []
-    for trial in trials:
-        value = trial.values.get(objective.name)
-        if trial.state != "feasible" or value is None:
-            continue
-        if not values or objective.sign * value < objective.sign * values[-1]:
-            numbers.append(trial.number)
-            values.append(value)
-    return numbers, values
+    found = trials.values(objective.name)
+    places = np.flatnonzero(trials.is_state("feasible") & ~np.isnan(found))
+    losses = objective.sign * found[places]
+    before = np.minimum.accumulate(np.concatenate([[np.inf], losses]))[:-1]
+    places = places[(losses < before) | (np.arange(len(places)) == 0)]
+    return trials.numbers[places].tolist(), found[places].tolist()
 
 
 def time_ends(trial: TrialRecord, name: str) -> tuple[float, float] | None:
@@ -151,4 +174,5 @@ def time_ends(trial: TrialRecord, name: str) -> tuple[float, float] | None:
 
 def robust_of(record: StudyRecord, summary: Summary) -> TrialRecord | None:
     """The trial to build where nothing is known for sure; None where that was not asked."""
-    return next((trial for trial in record.trials if trial.number == summary.what_if.robust), None)
+    robust = summary.what_if.robust
+    return None if robust is None else record.trials.numbered(robust)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dse.buy.regret import Regret, future_regrets, regrets
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.importance import UNKNOWN, Importance
@@ -65,8 +67,11 @@ class Summary:
 
 def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
     """The numbers of a study; `what_if` are the answers to questions that took simulations (`dse.whatif`)."""
-    states = Counter(trial.state for trial in record.trials)
-    rules = Counter(trial.cut_by or "unknown" for trial in record.trials if trial.state == "cut")
+    trials = record.trials
+    states = trials.count("state")
+    rules = Counter[str]()
+    for rule, count in trials.select(trials.is_state("cut")).count("cut_by").items():
+        rules[rule or "unknown"] += count
     front, knee, reference = record.front, record.knee, record.reference
     signs = [objective.sign for objective in record.objectives]
     best = _best_values(record)
@@ -96,12 +101,9 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
 def _best_values(record: StudyRecord) -> dict[str, float | None]:
     best: dict[str, float | None] = {}
     for objective in record.objectives:
-        values = [
-            value
-            for trial in record.feasible_trials
-            if (value := finite_or_none(trial.values[objective.name])) is not None
-        ]
-        best[objective.name] = (min if objective.sign > 0 else max)(values, default=None)
+        values = record.feasible_trials.values(objective.name)
+        values = values[np.isfinite(values)]
+        best[objective.name] = float(values.min() if objective.sign > 0 else values.max()) if len(values) else None
     return best
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.report.families import families
 from dse.report.futures import future_cells
 from dse.report.robustness import Robustness, robustness
@@ -31,6 +32,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Row = Mapping[str, Any]
+_EMPTY = object()
+"""A cell of which nothing is known; a parameter may be None."""
+
+
+class Rows(Protocol):
+    """Rows that can be gone through as often as one likes, and need not be held."""
+
+    def __iter__(self) -> Iterator[Row]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRows:
+    """The rows of trials, each made when it is its turn."""
+
+    trials: Trials
+    row: Callable[[TrialRecord], Row]
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self.row, self.trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +58,40 @@ class ColumnTable:
     """Named columns in order, and rows of plain values; a key missing from a row is an empty cell."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Rows
     numbers: frozenset[str]
     """Columns that hold floats, also where all their cells are empty."""
 
 
 def trials_table(record: StudyRecord) -> ColumnTable:
     """Every trial, in order."""
+    make, columns, numbers = _row_maker(record)
+    return ColumnTable(columns, TrialRows(record.trials, make), numbers)
+
+
+def _row_maker(record: StudyRecord) -> tuple[Callable[[TrialRecord], Row], tuple[str, ...], frozenset[str]]:
+    """What makes the row of a trial; the columns; those of floats."""
     names = _Names.of(record)
     futures = future_cells(record)
     workloads = {number: {**futures.get(number, {}), **cells} for number, cells in workload_cells(record).items()}
     said: Row = {HYPOTHETICAL: True} if record.hypothetical else {}
     columns = tuple(dict.fromkeys(name for cells in (said, *workloads.values()) for name in cells))
-    rows = tuple({**names.row(trial), **said, **workloads.get(trial.number, {})} for trial in record.trials)
-    return ColumnTable((*names.columns, *columns), rows, names.numbers)
+
+    def row(trial: TrialRecord) -> Row:
+        return {**names.row(trial), **said, **workloads.get(trial.number, {})}
+
+    return row, (*names.columns, *columns), names.numbers
 
 
 def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
     """The members of the front in its order: `rank` and `family` (from 1), knee, how sure, ties, how far behind."""
-    table = trials_table(record)
-    by_number = {row["number"]: row for row in table.rows}
+    make, columns, numbers = _row_maker(record)
     robust = robustness(summary)
     found = families(record, summary)
     family = {number: place for place, family in enumerate(found, start=1) for number in family.trials}
     rows = tuple(
         {
-            **by_number[trial.number],
+            **make(trial),
             "rank": rank,
             "knee": trial.number == summary.knee,
             FAMILY: family[trial.number],
@@ -73,8 +101,8 @@ def pareto_table(record: StudyRecord, summary: Summary) -> ColumnTable:
         }
         for rank, (trial, behind) in enumerate(zip(summary.front, summary.behind, strict=True), start=1)
     )
-    columns = (*table.columns, "rank", "knee", FAMILY, *ROBUST, TIES, BEHIND)
-    return ColumnTable(columns, rows, table.numbers | {*SURE, BEHIND})
+    columns = (*columns, "rank", "knee", FAMILY, *ROBUST, TIES, BEHIND)
+    return ColumnTable(columns, rows, numbers | {*SURE, BEHIND})
 
 
 SURE = ("on front", "regret", "regret p90", "time low", "time high")
@@ -99,11 +127,16 @@ def _robust_cells(found: Robustness | None) -> Row:
 def csv_text(table: ColumnTable) -> str:
     """The table as CSV: `\\n` line ends, floats in their shortest exact form, `true` and `false`, empty for nothing."""
     out = io.StringIO()
+    write_csv(table, out)
+    return out.getvalue()
+
+
+def write_csv(table: ColumnTable, out: TextIO) -> None:
+    """Write the table as `csv_text` gives it, row by row."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_one_line(column) for column in table.columns])
     for row in table.rows:
         writer.writerow([_one_line(_format_text(row[name])) if name in row else "" for name in table.columns])
-    return out.getvalue()
 
 
 def parquet_bytes(table: ColumnTable) -> bytes:
@@ -117,7 +150,11 @@ def make_frame(table: ColumnTable) -> pd.DataFrame:
     """The table as a data frame with nullable types; a column of mixed types becomes text."""
     import pandas as pd
 
-    return pd.DataFrame({name: _series(name, table) for name in table.columns})
+    cells: dict[str, list[Any]] = {name: [] for name in table.columns}
+    for row in table.rows:
+        for name, column in cells.items():
+            column.append(row.get(name, _EMPTY))
+    return pd.DataFrame({name: _series(values, name in table.numbers) for name, values in cells.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +171,11 @@ class _Names:
         """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
         objectives = tuple(objective.name for objective in record.objectives)
         others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
-        violations = _collect_keys(trial.violations for trial in record.trials)
+        violations = record.trials.violations
         constraints = {name: f"violation: {name}" for name in violations}
         taken = {"number", "state", "violation", "cut_by", "error", "rank", "knee", FAMILY, TIES, BEHIND, *ROBUST}
         taken |= {*objectives, *others, *constraints.values()}
-        params = _collect_keys(trial.params for trial in record.trials)
+        params = record.trials.params
         return cls(objectives, others, constraints, {p: f"params.{p}" if p in taken else p for p in params})
 
     @property
@@ -167,10 +204,6 @@ class _Names:
         return known | {self.params[path]: to_plain(value) for path, value in trial.params.items()}
 
 
-def _collect_keys(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for mapping in mappings for name in mapping))
-
-
 def _format_text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else cell(value)
 
@@ -179,16 +212,22 @@ def _one_line(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _series(name: str, table: ColumnTable) -> pd.Series[Any]:
+def dtype_of(kinds: set[type], is_number: bool, is_large: bool) -> str:
+    """The nullable type of a column with such kinds of values; `is_large`: one is no integer of 64 bits."""
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int} and not is_large:
+        return "Int64"
+    return "Float64" if is_number or (kinds and kinds <= {int, float}) else "string"
+
+
+def _series(cells: list[Any], is_number: bool) -> pd.Series[Any]:
     import pandas as pd
 
-    values = [row.get(name) for row in table.rows]
+    values = [None if value is _EMPTY else value for value in cells]
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {bool}:
-        return pd.Series(values, dtype="boolean")
-    if kinds == {int} and all(value is None or abs(value) < 2**63 for value in values):
-        return pd.Series(values, dtype="Int64")
-    if name in table.numbers or (kinds and kinds <= {int, float}):
-        return pd.Series(values, dtype="Float64")
-    texts = [_format_text(row[name]) if name in row else None for row in table.rows]
-    return pd.Series(texts, dtype="string")
+    is_large = kinds == {int} and any(value is not None and abs(value) >= 2**63 for value in values)
+    dtype = dtype_of(kinds, is_number, is_large)
+    if dtype == "string":
+        values = [None if value is _EMPTY else _format_text(value) for value in cells]
+    return pd.Series(values, dtype=dtype)

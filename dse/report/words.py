@@ -6,6 +6,7 @@ from collections import Counter
 
 from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
 from dse.space.objective import Objective
@@ -26,7 +27,9 @@ def describe_counts(summary: Summary) -> str:
 
 def describe_without_value(record: StudyRecord) -> str:
     """For how many designs a constraint could not be calculated, and why; empty if there are none."""
-    found = Counter(clean_text(trial.error) for trial in record.trials if trial.error and _lacks_value(trial))
+    trials = record.trials
+    lacking = trials.is_state("infeasible", "cut") & trials.possible & ~trials.is_text("cut_by", ORDERABLE)
+    found = count_errors(trials.select(lacking & (trials.codes("error") >= 0) & ~trials.is_text("error", "")))
     if not found:
         return ""
     count = sum(found.values())
@@ -36,9 +39,12 @@ def describe_without_value(record: StudyRecord) -> str:
     return f"{format_number(count)} {designs} as infeasible because a constraint has no value for them: {why}{often}."
 
 
-def _lacks_value(trial: TrialRecord) -> bool:
-    """Whether its message is that of a constraint without a value, not of a cluster that nobody sells."""
-    return is_possible(trial) and trial.cut_by != ORDERABLE
+def count_errors(trials: Trials) -> Counter[str]:
+    """How many trials have each message, by first appearance."""
+    found = Counter[str]()
+    for error, count in trials.count("error").items():
+        found[clean_text(error or "no message")] += count
+    return found
 
 
 def is_possible(trial: TrialRecord) -> bool:

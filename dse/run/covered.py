@@ -17,7 +17,7 @@ def best_of_all(space: Space, record: StudyRecord) -> dict[str, float] | None:
     Nor where shares are solved: others could be better yet.
     """
     trials = record.trials
-    failed = any(trial.state == "failed" for trial in trials)
+    failed = bool(trials.is_state("failed").any())
     if space.jobs or has_solved_split(space.template) or failed or not record.feasible_trials:
         return None
     if not _covered(space, len(trials), record.sampler):

@@ -7,7 +7,7 @@ that can be wrong with the folder before the search begins.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve_sampler
 from dse.space.samplers import PROVERS
 from dse.space.space import Space
-from dse.study.journal import StoredTrial
+from dse.study.journal import KeptTrials
 from dse.study.ledger import Ledger, TrialLog
 from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits, gap_problem
@@ -173,7 +173,7 @@ def evaluator_of(space: Space, settings: Settings) -> Evaluate:
     return Buyer(space, tuner, study.aggregate)
 
 
-def _ledger(settings: Settings, log: TrialLog, known: Sequence[StoredTrial], storage: SharedStudy | None) -> Ledger:
+def _ledger(settings: Settings, log: TrialLog, known: KeptTrials, storage: SharedStudy | None) -> Ledger:
     """Where the trials live."""
     if storage is not None:
         from dse.study.shared import Shared
@@ -183,4 +183,4 @@ def _ledger(settings: Settings, log: TrialLog, known: Sequence[StoredTrial], sto
         from dse.study.unordered import Unordered
 
         return Unordered(log, known)
-    return OneDriver(log, {stored.outcome.key: stored.outcome for stored in known})
+    return OneDriver(log, known)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from dse.run.document import differences
 from dse.space.space import Space
-from dse.study.journal import JOURNAL, Journal, StoredTrial, resumed_trials
+from dse.study.journal import JOURNAL, NOTHING_KEPT, Journal, KeptTrials, resumed_trials
 from dse.study.ledger import TrialLog
 from dse.study.memory import Memory
 from dse.study.store import STUDY, check_folder, write_proof, write_study
@@ -23,7 +23,7 @@ from simcore.document.text import read_document
 class Place(Protocol):
     """What a run leaves, in the order in which it leaves it."""
 
-    def earlier(self, space: Space, document: Mapping[str, Any]) -> list[StoredTrial]:
+    def earlier(self, space: Space, document: Mapping[str, Any]) -> KeptTrials:
         """The trials of the study that goes on; `document` is the content of its `study.yaml`.
 
         Raises `InputError` where the study has changed, or where a new one would overwrite it.
@@ -47,7 +47,7 @@ class RunFolder:
     resume: bool = False
     """Whether the study in the folder goes on."""
 
-    def earlier(self, space: Space, document: Mapping[str, Any]) -> list[StoredTrial]:
+    def earlier(self, space: Space, document: Mapping[str, Any]) -> KeptTrials:
         """See `Place.earlier`."""
         if self.resume:
             _check_resume(self.path, json.loads(json.dumps(document)))
@@ -56,7 +56,7 @@ class RunFolder:
         if os.path.exists(self.path / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
             fix = "continue it with --resume, or choose another folder with --out"
             raise InputError([Problem((), "a new run folder", "one that holds a study", fix)], str(self.path))
-        return []
+        return NOTHING_KEPT
 
     def begin(self, space: Space, document: Mapping[str, Any]) -> TrialLog:
         """See `Place.begin`."""
@@ -78,9 +78,9 @@ class InMemory:
     log: Memory = field(default_factory=Memory)
     proof: Mapping[str, Any] | None = None
 
-    def earlier(self, space: Space, document: Mapping[str, Any]) -> list[StoredTrial]:
+    def earlier(self, space: Space, document: Mapping[str, Any]) -> KeptTrials:
         """See `Place.earlier`: there is nothing to go on from."""
-        return []
+        return NOTHING_KEPT
 
     def begin(self, space: Space, document: Mapping[str, Any]) -> TrialLog:
         """See `Place.begin`."""

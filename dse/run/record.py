@@ -11,6 +11,7 @@ from dse.buy.evaluate import tuning_objective
 from dse.buy.regret import with_regret
 from dse.evaluate.note import Note, be_silent
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
+from dse.evaluate.trials import Columns, Rows, Trials
 from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import Certificate, certify, unproven_notice
 from dse.run.covered import best_of_all
@@ -18,7 +19,7 @@ from dse.run.document import OpenStudy, open_study
 from dse.space.jobs import SECTIONS
 from dse.space.order import NOTICES
 from dse.space.space import Space
-from dse.study.journal import StoredTrial, read_trials
+from dse.study.journal import StoredTrial, open_journal
 from dse.study.store import read_proof
 from dse.study.watch import WATCHER, Watcher
 from simcore.catalog.preset import preset
@@ -36,7 +37,7 @@ def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) 
 
 def record_in(study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
     """The record of a study that is open; see `load_record`."""
-    trials = read_trials(study.folder, study.space.objectives)
+    trials = _trials_in(study)
     if bounded:
         watcher.phase("bounding")
     proof = read_proof(study.folder, study.space.objectives)
@@ -46,7 +47,7 @@ def record_in(study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER
 def record_of(
     space: Space,
     study: Mapping[str, Any],
-    trials: Iterable[StoredTrial],
+    trials: Trials,
     proof: Mapping[str, Any] | None,
     bounded: bool = True,
     note: Note = be_silent,
@@ -56,7 +57,7 @@ def record_of(
     record = StudyRecord(
         space=space.name,
         objectives=space.objectives,
-        trials=tuple(trial_record(trial, purchase.sections if purchase else ()) for trial in trials),
+        trials=trials,
         bounds={},
         sampler=study["sampler"],
         seed=study["seed"],
@@ -75,6 +76,28 @@ def record_of(
     leaders = {names[name]: limit.design for name, limit in found.limits.items() if limit.design is not None}
     bounds = {names[name]: limit.value for name, limit in found.limits.items()}
     return replace(record, bounds=bounds, leaders=leaders, corners=found.corners)
+
+
+def _trials_in(study: OpenStudy) -> Trials:
+    """The trials of a run folder: columns of all, and each as a whole when it is asked for."""
+    space = study.space
+    purchase = purchase_of(space)
+    sections = purchase.sections if purchase else ()
+    kept = open_journal(study.folder, space.objectives)
+    columns = Columns.of(
+        (trial_record(stored, sections) for stored in kept.scan()), [objective.name for objective in space.objectives]
+    )
+
+    def load(rows: Rows) -> list[TrialRecord]:
+        return [trial_record(stored, sections) for stored in kept.load(rows)]
+
+    return Trials(columns.at(kept.order), load)
+
+
+def trials_of(space: Space, stored: Iterable[StoredTrial]) -> Trials:
+    """The trials of a study that is in memory, in their order."""
+    purchase = purchase_of(space)
+    return Trials.of([trial_record(trial, purchase.sections if purchase else ()) for trial in stored])
 
 
 def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:

@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 _PART = re.compile(r"\..+\.(?:(?P<host>[^.]*)-)?(?P<pid>\d+)\.part")
@@ -24,9 +25,15 @@ def part_of(path: Path) -> Path:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is either the old one or the new one, whole."""
+    write_pieces(path, (content,))
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file as `write_whole`, piece by piece."""
     part = part_of(path)
     try:
-        part.write_bytes(content)
+        with part.open("wb") as file:
+            file.writelines(pieces)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

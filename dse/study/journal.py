@@ -14,15 +14,22 @@ import os
 import re
 import warnings
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import State, TunedRecord
 from dse.space.objective import Objective
-from dse.study.files import write_whole
+from dse.study.files import write_pieces
+from dse.study.keys import key_digest
+from dse.study.open_file import OpenFile
 from simcore.document.problem import InputError, InputWarning, Problem
 
 JOURNAL = "journal.log"
@@ -159,83 +166,180 @@ def read_trials(folder: Path, objectives: tuple[Objective, ...]) -> Iterator[Sto
     Warns (`InputWarning`) of lines that cannot be read, with file and line, and passes over them. Raises
     `InputError` where the journal is missing, or is not one of this program.
     """
-    return iter(_read(folder, objectives).in_order)
+    kept = kept_trials(folder, objectives)
+    return iter(kept.load(np.arange(len(kept))))
 
 
-def resumed_trials(folder: Path, name: str, objectives: tuple[Objective, ...]) -> list[StoredTrial]:
-    """As `read_trials`; the journal is left with its whole, sound lines alone, so that it can be appended to.
+def resumed_trials(folder: Path, name: str, objectives: tuple[Objective, ...]) -> KeptTrials:
+    """The trials of a journal; it is left with its whole, sound lines alone, so that it can be appended to.
 
-    Where the line that creates the study called `name` was lost, it is put first again.
+    Where the line that creates the study called `name` was lost, it is put first again. Warns and raises as
+    `read_trials`.
     """
-    read = _read(folder, objectives)
-    path = folder / JOURNAL
-    if read.damaged or read.whole < path.stat().st_size:
-        _mend(path, name, objectives, read)
-    return read.in_order
+    kept = kept_trials(folder, objectives)
+    if kept.damaged or kept.whole < (folder / JOURNAL).stat().st_size:
+        kept.mend(name)
+        return kept_trials(folder, objectives)
+    return kept
 
 
-@dataclass(slots=True)
-class _Read:
-    """What a journal says, and where it does not."""
+class KeptTrials:
+    """The trials of a journal in order of their numbers, each once: where each stands, to be read when it is asked for.
 
-    trials: dict[int, StoredTrial] = field(default_factory=dict)
-    studies: list[int] = field(default_factory=list)
-    """Numbers of the lines that create the study."""
-    damaged: list[int] = field(default_factory=list)
-    """Numbers of the lines that cannot be read."""
-    whole: int = 0
-    """Length of the lines that have an end [B]."""
+    A trial takes 40 bytes here; it is some kilobytes in the journal, and ten as a value. The journal stays open: one
+    that takes its place (`mend`) changes nothing here, lines that are appended neither. Where somebody else writes over
+    lines, `load` says so.
+    """
+
+    def __init__(self, file: OpenFile | None, objectives: tuple[Objective, ...]) -> None:
+        self._file, self._objectives = file, objectives
+        self.studies: list[int] = []
+        """Numbers of the lines that create the study."""
+        self.damaged: list[int] = []
+        """Numbers of the lines that cannot be read."""
+        self.whole = 0
+        """Length of the lines that have an end [B]."""
+        self._sound = 0
+        self.numbers = np.empty(0, dtype=np.int64)
+        """Numbers of the trials."""
+        self.order = self._places = np.empty(0, dtype=np.int64)
+        self._keys, self._by_key = np.empty(0, dtype="S16"), self.order
+
+    def scan(self) -> Iterator[StoredTrial]:
+        """Go through the journal once, line by line, and note where each trial stands; the trials as they come."""
+        assert self._file is not None
+        numbers, places, keys = array("q"), array("q"), bytearray()
+        for number, line, found in _lines(self._file, self._objectives):
+            self._sound += found is not None
+            if found is None:
+                self.damaged.append(number)
+            elif isinstance(found, StoredTrial):
+                numbers.append(found.number)
+                places.append(self.whole)
+                keys += key_digest(found.outcome.key)
+                yield found
+            elif found["op_code"] == _CREATE_STUDY:
+                self.studies.append(number)
+            self.whole += len(line)
+        self.order = last_of_each(np.array(numbers, dtype=np.int64))
+        self.numbers = np.array(numbers, dtype=np.int64)[self.order]
+        self._places = np.array(places, dtype=np.int64)[self.order]
+        self._keys = np.frombuffer(bytes(keys), dtype="S16")[self.order]
+        self._by_key = np.argsort(self._keys, kind="stable")
+        self._check()
+
+    def _check(self) -> None:
+        if self.damaged and not len(self.numbers):
+            where = self.damaged[0]
+            problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=where)
+            raise InputError([problem], self._name)
+        if self.damaged:
+            warnings.warn(_told(self._name, self.damaged), InputWarning, stacklevel=3)
 
     @property
-    def in_order(self) -> list[StoredTrial]:
-        return [self.trials[number] for number in sorted(self.trials)]
+    def _name(self) -> str:
+        return "" if self._file is None else str(self._file.path)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[StoredTrial]:
+        for start in range(0, len(self), FORGET):
+            yield from self.load(np.arange(start, min(start + FORGET, len(self))))
+
+    def get(self, key: str) -> Outcome | None:
+        """The outcome of the design of a key."""
+        wanted = np.frombuffer(key_digest(key), dtype="S16")[0]
+        place = int(np.searchsorted(self._keys, wanted, sorter=self._by_key))
+        if place == len(self) or self._keys[self._by_key[place]] != wanted:
+            return None
+        outcome = self.load(self._by_key[[place]])[0].outcome
+        return outcome if outcome.key == key else None
+
+    def load(self, rows: NDArray[np.int64]) -> list[StoredTrial]:
+        """The trials of some rows, in that order. Raises `InputError` where they are not those of the scan any more."""
+        places, numbers = self._places[rows].tolist(), self.numbers[rows].tolist()
+        return [self._read(place, number) for place, number in zip(places, numbers, strict=True)]
+
+    def _read(self, place: int, number: int) -> StoredTrial:
+        assert self._file is not None
+        found = _trial_of(self._file.line(place), self._objectives)
+        if not isinstance(found, StoredTrial) or found.number != number:
+            what, fix = f"trial {number} where it was at first", "open the run again, and write into no journal"
+            raise InputError([Problem((), what, f"something else at byte {place}", fix)], self._name)
+        return found
+
+    def mend(self, name: str) -> None:
+        """Put a journal of the whole, sound lines in the place of this one, that of the study `name` first."""
+        assert self._file is not None
+        studies = {*self.studies}
+        study = [line for number, line in enumerate(self._file.lines(), 1) if number in studies][-1:]
+        if self._sound and not study:
+            directions = [1 if objective.direction == "minimize" else 2 for objective in self._objectives]
+            made = {"op_code": _CREATE_STUDY, "worker_id": "mended", "study_name": name, "directions": directions}
+            study = [_seal(json.dumps(made, separators=(",", ":")).encode())]
+        passed = {*self.damaged, *studies}
+        lines = enumerate(self._file.lines(), 1)
+        kept = (line for number, line in lines if number not in passed and line.endswith(b"\n"))
+        write_pieces(self._file.path, chain(study, kept))
 
 
-def _read(folder: Path, objectives: tuple[Objective, ...]) -> _Read:
-    """See `read_trials`."""
+NOTHING_KEPT = KeptTrials(None, ())
+"""The trials of a study that begins."""
+
+
+def kept_trials(folder: Path, objectives: tuple[Objective, ...]) -> KeptTrials:
+    """The trials of a journal, gone through once; warns and raises as `read_trials`."""
+    kept = open_journal(folder, objectives)
+    for _ in kept.scan():
+        pass
+    return kept
+
+
+def open_journal(folder: Path, objectives: tuple[Objective, ...]) -> KeptTrials:
+    """The journal of a folder, to be scanned. Raises `InputError` where there is none."""
     path = folder / JOURNAL
     if not path.is_file():
         problem = Problem((), f"a run folder with a {JOURNAL}", "none", "give the folder of an earlier dse optimize")
         raise InputError([problem], str(folder))
-    read = _Read()
-    for number, line, found in _lines(path, objectives):
-        read.whole += len(line)
-        if found is None:
-            read.damaged.append(number)
-        elif isinstance(found, StoredTrial):
-            read.trials[found.number] = found
-        elif found["op_code"] == _CREATE_STUDY:
-            read.studies.append(number)
-    if read.damaged and not read.trials:
-        where = read.damaged[0]
-        problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=where)
-        raise InputError([problem], str(path))
-    if read.damaged:
-        warnings.warn(_told(path, read.damaged), InputWarning, stacklevel=3)
-    return read
+    return KeptTrials(OpenFile(path), objectives)
 
 
-def _told(path: Path, damaged: list[int]) -> str:
+def last_of_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of numbers in their order, of equal ones the last."""
+    order = np.argsort(numbers, kind="stable")
+    if not len(order):
+        return order
+    ordered = numbers[order]
+    last: NDArray[np.int64] = order[np.append(ordered[1:] != ordered[:-1], True)]
+    return last
+
+
+def _told(path: str, damaged: list[int]) -> str:
     named = ", ".join(map(str, damaged[:_MOST_NAMED])) + (", …" if len(damaged) > _MOST_NAMED else "")
     lines = f"line {named}" if len(damaged) == 1 else f"lines {named} ({len(damaged)} of them)"
     return f"{path}: {lines}: expected a trial, got a damaged line; passed over (--resume evaluates it again)"
 
 
-def _lines(path: Path, objectives: tuple[Objective, ...]) -> Iterator[tuple[int, bytes, Any]]:
+def _lines(file: OpenFile, objectives: tuple[Objective, ...]) -> Iterator[tuple[int, bytes, Any]]:
     """The whole lines of a journal: number, text, and the trial (or other record) in it, None where it is damaged.
 
     A last line without its end is one that is being written, or that a kill has torn: it does not count.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                _check_seal(line)
-                log = json.loads(line)
-                yield number, line, _stored(log, objectives) if log["op_code"] == _CREATE_TRIAL else log
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                yield number, line, None
+    for number, line in enumerate(file.lines(), 1):
+        if not line.endswith(b"\n"):
+            return
+        yield number, line, _trial_of(line, objectives)
+
+
+def _trial_of(line: bytes, objectives: tuple[Objective, ...]) -> Any:
+    """The trial (or other record) in a line, None where it is damaged."""
+    try:
+        _check_seal(line)
+        log = json.loads(line)
+        return _stored(log, objectives) if log["op_code"] == _CREATE_TRIAL else log
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def _seal(line: bytes) -> bytes:
@@ -272,16 +376,3 @@ def _stored(log: Mapping[str, Any], objectives: tuple[Objective, ...]) -> Stored
     if not all(isinstance(value, int | float) and not math.isnan(value) for value in numbers):
         raise ValueError("no values of a trial")
     return StoredTrial(number, dict(attributes["params"]), outcome, attributes.get("draws"))
-
-
-def _mend(path: Path, name: str, objectives: tuple[Objective, ...], read: _Read) -> None:
-    """Leave the whole, sound lines of a journal, that of the study first."""
-    damaged = set(read.damaged)
-    with path.open("rb") as file:
-        kept = {n: line for n, line in enumerate(file, 1) if line.endswith(b"\n") and n not in damaged}
-    study = [kept.pop(number) for number in read.studies][-1:]
-    if kept and not study:
-        directions = [1 if objective.direction == "minimize" else 2 for objective in objectives]
-        made = {"op_code": _CREATE_STUDY, "worker_id": "mended", "study_name": name, "directions": directions}
-        study = [_seal(json.dumps(made, separators=(",", ":")).encode())]
-    write_whole(path, b"".join([*study, *kept.values()]))

@@ -5,7 +5,8 @@ Replayed from its seed, a study asks for the same designs again; those that are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from dse.evaluate.evaluate import Outcome
 from dse.search import Proposal
@@ -13,11 +14,18 @@ from dse.search.base import DrawnValues
 from dse.study.ledger import Ledger, Trial, TrialLog
 
 
+class Known(Protocol):
+    """Outcomes that are known."""
+
+    def get(self, key: str, /) -> Outcome | None:
+        """That of the design of a key."""
+
+
 class OneDriver(Ledger):
     """Writes to `log`; `known` are the outcomes of the run that is resumed, by key."""
 
-    def __init__(self, log: TrialLog, known: Mapping[str, Outcome] | None = None) -> None:
-        self._log, self._known = log, known or {}
+    def __init__(self, log: TrialLog, known: Known | None = None) -> None:
+        self._log, self._known = log, {} if known is None else known
 
     def claim(self, trials: Sequence[Trial], drawn: Callable[[Proposal], DrawnValues | None]) -> list[Trial]:
         """See `Ledger.claim`."""

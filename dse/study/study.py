@@ -28,6 +28,7 @@ from dse.space.draw import RandomDraw
 from dse.space.fill import FilledDocument
 from dse.space.objective import Objective, losses
 from dse.space.space import Space
+from dse.study.keys import key_digest
 from dse.study.ledger import Ledger, Trial
 from dse.study.stop import Limits, StopRules
 from dse.study.watch import WATCHER
@@ -52,7 +53,7 @@ class Study:
     on_trial: Callable[[int, Mapping[str, Any], Outcome], None] = WATCHER.trial
     """Told of every trial (`dse.study.watch.Watcher.trial`)."""
     trials: int = 0
-    _proposed: set[str] = field(default_factory=set)
+    _proposed: set[bytes] = field(default_factory=set)
     _uncounted: deque[Trial] = field(default_factory=deque)
     """Trials asked for and not counted yet, in order."""
     _untold: deque[list[Trial]] = field(default_factory=deque)
@@ -183,8 +184,9 @@ class Study:
     def _add(self, proposal: Proposal, batch: dict[str, Trial]) -> tuple[bool, bool]:
         """Add a proposal to the batch if its design is free; whether it repeats an own one, and whether it was."""
         key = proposal.key or self.space.key(proposal.filled)
-        own = key in self._proposed
-        self._proposed.add(key)
+        digest = key_digest(key)
+        own = digest in self._proposed
+        self._proposed.add(digest)
         free = key not in batch and self.ledger.is_free(key, own)
         if free:
             batch[key] = Trial(key, proposal)

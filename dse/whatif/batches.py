@@ -35,16 +35,14 @@ Rewrite = Callable[[TrialRecord, int], Mapping[str, Any]]
 
 def rivals(record: StudyRecord, most: int) -> tuple[TrialRecord, ...]:
     """The dominated feasible trials nearest to the front, at most `most`."""
-    front = record.front
-    members = {trial.number for trial in front}
-    others = tuple(
-        trial for trial in record.feasible_trials if trial.number not in members and trial.design is not None
-    )
-    if not others or most <= 0:
+    front, feasible = record.front, record.feasible_trials
+    members = [trial.number for trial in front]
+    others = feasible.select(feasible.designed & ~np.isin(feasible.numbers, members))
+    if not len(others) or most <= 0:
         return ()
     far = nearness(record.losses(others), record.losses(front))
     order = np.argsort(far, kind="stable")[:most]
-    return tuple(others[int(index)] for index in order)
+    return others.select(order).whole
 
 
 def run_at_batches(

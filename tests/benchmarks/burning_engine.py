@@ -1,4 +1,4 @@
-"""Engines that burn a known amount of CPU and then answer in closed form, for `bench_ray.py`."""
+"""Engines that burn a known amount of CPU and then answer in closed form, for `bench_ray.py` and `bench_million.py`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def _burn(seconds: float, design: Design) -> Result:
     while time.thread_time() < end:
         pass
     return cheap(design)
+
+
+def none(design: Design) -> Result:
+    """Next to nothing."""
+    return _burn(0.0, design)
 
 
 def ms1(design: Design) -> Result:

@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from dse.evaluate.record import StudyRecord
 from dse.report.page.base import Section, escape_html
-from dse.report.page.columns import Trials
+from dse.report.page.columns import PageTrials
 from dse.report.page.data import page_json
 from dse.report.page.explore import contents, explore
 from dse.report.page.head import decision, gap_notes, header
@@ -56,7 +56,7 @@ SCRIPTS = (
 
 def report_html(record: StudyRecord, summary: Summary) -> str:
     """The page."""
-    trials = Trials.of(record, summary)
+    trials = PageTrials.of(record, summary)
     body = "\n".join(_body(record, summary, trials))
     policy = (
         f"default-src 'none'; script-src {_hash(_script())}; style-src {_hash(_style())}; img-src data: blob:; "
@@ -81,7 +81,7 @@ def report_html(record: StudyRecord, summary: Summary) -> str:
 """
 
 
-def _body(record: StudyRecord, summary: Summary, trials: Trials) -> list[str]:
+def _body(record: StudyRecord, summary: Summary, trials: PageTrials) -> list[str]:
     """Header, contents, and the sections from top to bottom."""
     interactive = explore(record, summary, trials)
     sections = _sections(record, summary)

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
+from dse.evaluate.trials import Trials
 from dse.report.counted import counts_samples, unit_of
 from dse.report.page.pack import pack_names, pack_numbers, value_text
 from dse.report.points import KINDS, Kind, groups, window
@@ -28,7 +31,7 @@ _FEW = 12
 
 
 @dataclass(frozen=True)
-class Trials:
+class PageTrials:
     """The trials on the page, in order of their numbers, each with its kind."""
 
     rows: tuple[tuple[TrialRecord, Kind], ...]
@@ -36,7 +39,7 @@ class Trials:
     """Trials that have a point, on the page or not."""
 
     @classmethod
-    def of(cls, record: StudyRecord, summary: Summary) -> Trials:
+    def of(cls, record: StudyRecord, summary: Summary) -> PageTrials:
         """Those of a study."""
         found = groups(record, summary)
         total = sum(map(len, found.values()))
@@ -50,15 +53,15 @@ class Trials:
         return [trial for trial, _ in self.rows]
 
 
-def _thin(trials: list[TrialRecord], kind: Kind, total: int) -> list[TrialRecord]:
+def _thin(trials: Trials, kind: Kind, total: int) -> tuple[TrialRecord, ...]:
     if total <= MOST_TRIALS:
-        return trials
+        return trials.whole
     share = (MOST_TRIALS - MOST_OF_FRONT) / total
     limit = MOST_OF_FRONT if kind == "front" else max(1, int(share * len(trials)))
-    return [trials[index] for index in spread_indices(len(trials), limit)]
+    return trials.select(np.array(spread_indices(len(trials), limit), dtype=np.int64)).whole
 
 
-def trial_columns(record: StudyRecord, summary: Summary, trials: Trials) -> list[dict[str, Any]]:
+def trial_columns(record: StudyRecord, summary: Summary, trials: PageTrials) -> list[dict[str, Any]]:
     """Every column: its key, label and unit, what it is, and its values (`dse.report.page.pack`)."""
     if not trials.rows:
         return []
@@ -71,7 +74,7 @@ def trial_columns(record: StudyRecord, summary: Summary, trials: Trials) -> list
     return [*fixed, *_objectives(record, summary, trials), *_metrics(record, trials), *_parameters(summary, trials)]
 
 
-def _objectives(record: StudyRecord, summary: Summary, trials: Trials) -> list[dict[str, Any]]:
+def _objectives(record: StudyRecord, summary: Summary, trials: PageTrials) -> list[dict[str, Any]]:
     by_kind: dict[Kind, list[TrialRecord]] = {kind: [] for kind in KINDS}
     for trial, kind in trials.rows:
         by_kind[kind].append(trial)
@@ -79,7 +82,7 @@ def _objectives(record: StudyRecord, summary: Summary, trials: Trials) -> list[d
 
 
 def _objective(
-    objective: Objective, summary: Summary, trials: Trials, by_kind: dict[Kind, list[TrialRecord]]
+    objective: Objective, summary: Summary, trials: PageTrials, by_kind: dict[Kind, list[TrialRecord]]
 ) -> dict[str, Any]:
     bound = summary.bounds[objective.name]
     seen = window(objective, by_kind, bound)
@@ -100,7 +103,7 @@ def _number(name: str, role: str, unit: str, factor: float) -> dict[str, Any]:
     }
 
 
-def _metrics(record: StudyRecord, trials: Trials) -> list[dict[str, Any]]:
+def _metrics(record: StudyRecord, trials: PageTrials) -> list[dict[str, Any]]:
     """The metrics that differ, and those that tables always show; `shown` is the place among these, from 1."""
     chosen, shown = {objective.name for objective in record.objectives}, always_shown(page=True)
     measured = [trial_metrics(trial) for trial in trials.trials]
@@ -120,7 +123,7 @@ def _metrics(record: StudyRecord, trials: Trials) -> list[dict[str, Any]]:
     return columns
 
 
-def _parameters(summary: Summary, trials: Trials) -> list[dict[str, Any]]:
+def _parameters(summary: Summary, trials: PageTrials) -> list[dict[str, Any]]:
     """The parameters that differ over the trials; `shown` those that differ over the front."""
     paths = dict.fromkeys(path for trial in trials.trials for path in trial.params)
     columns = {path: [trial.params.get(path) for trial in trials.trials] for path in paths}

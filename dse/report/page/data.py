@@ -6,20 +6,20 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord
 from dse.report.families import families
-from dse.report.page.columns import Trials, trial_columns
+from dse.report.page.columns import PageTrials, trial_columns
 from dse.report.page.designs import front_designs
 from dse.report.summary import Summary
 from dse.report.units import clean_text
 from dse.report.values import to_json
 
 
-def page_json(record: StudyRecord, summary: Summary, trials: Trials) -> str:
+def page_json(record: StudyRecord, summary: Summary, trials: PageTrials) -> str:
     """The document as text without `<`, `>` and `&`."""
     text = to_json(page_document(record, summary, trials))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def page_document(record: StudyRecord, summary: Summary, trials: Trials) -> dict[str, Any]:
+def page_document(record: StudyRecord, summary: Summary, trials: PageTrials) -> dict[str, Any]:
     """The document: the trials as columns, the designs of the front, what is singled out.
 
     Values are in the objectives' own directions and in SI units; `factor` divides them for showing.

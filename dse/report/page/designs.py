@@ -35,7 +35,7 @@ def detailed(record: StudyRecord, summary: Summary) -> list[TrialRecord]:
     kept = frozenset(index for index, trial in enumerate(front) if trial.number in marked)
     found = [front[index] for index in spread_indices(len(front), MOST_DETAILED, kept)]
     chosen = {family.chosen for family in families(record, summary)} - {trial.number for trial in found}
-    return [*found, *(trial for trial in record.feasible_trials if trial.number in chosen)]
+    return [*found, *record.feasible_trials.numbered_among(chosen)]
 
 
 def front_designs(record: StudyRecord, summary: Summary) -> dict[str, Any]:

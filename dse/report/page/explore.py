@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord
 from dse.report.page.base import escape_html, paragraphs
-from dse.report.page.columns import Trials
+from dse.report.page.columns import PageTrials
 from dse.report.page.still import still_picture
 from dse.report.page.table import front_table
 from dse.report.summary import Summary
 from dse.report.units import format_number
 
 
-def explore(record: StudyRecord, summary: Summary, trials: Trials) -> str:
+def explore(record: StudyRecord, summary: Summary, trials: PageTrials) -> str:
     """Three sections; empty where no trial has a point. Without scripts: a picture and a table."""
     if not trials.rows:
         return ""
@@ -32,7 +32,7 @@ def explore(record: StudyRecord, summary: Summary, trials: Trials) -> str:
 <div id="actions" class="actions needs-script" role="toolbar" aria-label="Selection" hidden></div></div>"""
 
 
-def _thinned(trials: Trials) -> str:
+def _thinned(trials: PageTrials) -> str:
     shown = len(trials.rows)
     if shown == trials.all:
         return ""

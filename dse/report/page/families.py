@@ -23,7 +23,8 @@ def families_table(record: StudyRecord, summary: Summary) -> str:
     if not found:
         return ""
     marked = marks(summary)
-    values = {trial.number: trial.values for trial in record.feasible_trials}
+    chosen = record.feasible_trials.numbered_among(family.chosen for family in found)
+    values = {trial.number: trial.values for trial in chosen}
     columns = [Column("design", number=True), *(_column(o, found) for o in record.objectives)]
     columns += [Column("designs", number=True), Column("what it is")]
     rows = [

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from dse.evaluate.record import StudyRecord
 from dse.report.page.base import Column, Section, escape_html, paragraphs, table
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_number
-from dse.report.words import describe_counts, describe_without_value
+from dse.report.words import count_errors, describe_counts, describe_without_value
 
 _MOST_ERRORS = 10
 
@@ -16,10 +14,10 @@ _MOST_ERRORS = 10
 def ruled_out_section(record: StudyRecord, summary: Summary) -> Section:
     """How the trials ended, and a row for each rule, constraint and error."""
     rows = [("cut before simulation", clean_text(rule), count) for rule, count in summary.cut.items()]
-    simulated = [trial for trial in record.trials if trial.state == "infeasible"]
-    broken = Counter(name for trial in simulated for name in trial.missed)
+    trials = record.trials
+    broken = trials.select(trials.is_state("infeasible")).count_missed()
     rows += [("infeasible", f"misses {clean_text(name)}", count) for name, count in broken.most_common()]
-    errors = Counter(clean_text(trial.error or "no message") for trial in record.trials if trial.state == "failed")
+    errors = count_errors(trials.select(trials.is_state("failed")))
     rows += [("failed", error, count) for error, count in errors.most_common(_MOST_ERRORS)]
     title = "What was ruled out, and what failed"
     cells = [[escape_html(state), escape_html(why), format_number(count)] for state, why, count in rows]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.page.base import escape_html, marks
-from dse.report.page.columns import Trials
+from dse.report.page.columns import PageTrials
 from dse.report.points import Kind, Window, best_so_far, staircase, window
 from dse.report.summary import Summary
 from dse.report.units import Scale, format_brief, label, scale, shorten_text
@@ -54,7 +54,7 @@ class _Axis:
         return [(self.at(tick * self.unit.factor), format_brief(tick)) for tick in found]
 
 
-def still_picture(record: StudyRecord, summary: Summary, trials: Trials) -> str:
+def still_picture(record: StudyRecord, summary: Summary, trials: PageTrials) -> str:
     """The picture as an image element; empty where no trial has a point."""
     if not trials.rows:
         return ""
@@ -67,7 +67,7 @@ def still_picture(record: StudyRecord, summary: Summary, trials: Trials) -> str:
     return f"<img alt='{told}' src='data:image/svg+xml;base64,{text}'>"
 
 
-def _draw_front(record: StudyRecord, summary: Summary, trials: Trials) -> str:
+def _draw_front(record: StudyRecord, summary: Summary, trials: PageTrials) -> str:
     first, second = record.objectives[:2]
     by_kind = _by_kind(trials)
     ends = [(_LEFT, _WIDTH - _RIGHT), (_HEIGHT - _BOTTOM, _TOP)]
@@ -87,7 +87,7 @@ def _draw_front(record: StudyRecord, summary: Summary, trials: Trials) -> str:
     return _frame(x, y) + "".join(dots) + stairs + "".join(named)
 
 
-def _draw_best(record: StudyRecord, trials: Trials) -> str:
+def _draw_best(record: StudyRecord, trials: PageTrials) -> str:
     (objective,) = record.objectives
     numbers, values = best_so_far(objective, record.trials)
     limits = window(objective, _by_kind(trials), None)
@@ -104,7 +104,7 @@ def _draw_best(record: StudyRecord, trials: Trials) -> str:
     return f"{_frame(x, y)}{dots}<polyline points='{line}'/>"
 
 
-def _by_kind(trials: Trials) -> dict[Kind, list[TrialRecord]]:
+def _by_kind(trials: PageTrials) -> dict[Kind, list[TrialRecord]]:
     found: dict[Kind, list[TrialRecord]] = {"cut": [], "infeasible": [], "dominated": [], "front": []}
     for trial, kind in trials.rows:
         found[kind].append(trial)

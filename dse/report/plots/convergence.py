@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord
@@ -22,8 +23,8 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     unit = style.axis_scale(objective, limits)
     for kind in KINDS:
         trials = shown[kind]
-        style.draw_points(axes, kind, [trial.number for trial in trials], [t.values[objective.name] for t in trials])
-    last = max((trial.number for trial in record.trials), default=1)
+        style.draw_points(axes, kind, trials.numbers.astype(np.float64), trials.values(objective.name))
+    last = int(record.trials.numbers.max()) if record.trials else 1
     numbers, values = best_so_far(objective, record.trials)
     if numbers:
         axes.step([*numbers, last], [*values, values[-1]], where="post", color=style.BLUE, linewidth=1.6, zorder=4)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord
 from dse.report.plots import style
-from dse.report.points import KINDS, Kind, groups, robust_of, window
+from dse.report.points import KINDS, Shown, groups, robust_of, values_of, window
 from dse.report.summary import Summary
 from dse.report.units import label
 
@@ -64,12 +64,10 @@ def _draw_bound(axes: Axes, which: str, bound: float | None) -> bool:
     return True
 
 
-def _draw_points(
-    axes: Axes, record: StudyRecord, summary: Summary, shown: dict[Kind, list[TrialRecord]], pair: tuple[int, int]
-) -> None:
+def _draw_points(axes: Axes, record: StudyRecord, summary: Summary, shown: Shown, pair: tuple[int, int]) -> None:
     names = [record.objectives[index].name for index in pair]
     for kind in KINDS:
-        xs, ys = ([trial.values[name] for trial in shown[kind]] for name in names)
+        xs, ys = (values_of(shown[kind], name) for name in names)
         style.draw_points(axes, kind, xs, ys)
     robust = robust_of(record, summary)
     if robust is not None:

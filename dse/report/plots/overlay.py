@@ -158,8 +158,7 @@ def _progress_window(data: Fronts) -> Window:
     shown["dominated"] = [
         trial
         for run in data.runs
-        for trial in run.record.feasible_trials
-        if trial.number in set(best_so_far(objective, run.record.trials)[0])
+        for trial in run.record.feasible_trials.numbered_among(best_so_far(objective, run.record.trials)[0])
     ]
     known = [bound for run in data.runs if (bound := run.summary.bounds[objective.name]) is not None]
     return window(objective, shown, (min if objective.sign > 0 else max)(known, default=None))

@@ -33,7 +33,7 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
     windows = [window(objective, shown, summary.bounds[objective.name]) for objective in objectives]
     units = [style.axis_scale(objective, limits) for objective, limits in zip(objectives, windows, strict=True)]
     for kind in KINDS:
-        points = [[trial.values[objective.name] for trial in shown[kind]] for objective in objectives]
+        points = [shown[kind].values(objective.name) for objective in objectives]
         style.draw_points(axes, kind, points[0], points[1])
     _draw_stairs(axes, record, summary, windows)
     lines = [_draw_bound(axes, index, objectives, summary, windows, units) for index in (0, 1)]

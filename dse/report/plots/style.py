@@ -19,10 +19,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord
+from dse.evaluate.trials import Floats
 from dse.report.describe import compare
 from dse.report.infeasible import explain_infeasible
-from dse.report.points import KINDS, Kind, Window, count_outside, robust_of, title
+from dse.report.points import KINDS, Kind, Shown, Window, count_outside, robust_of, title
 from dse.report.summary import Summary
 from dse.report.units import (
     Scale,
@@ -127,9 +128,9 @@ def set_axis(axes: Axes, which: str, window: Window, unit: Scale) -> None:
     axes.grid(visible=True, color="#E4E7EB", linewidth=0.7)
 
 
-def draw_points(axes: Axes, kind: Kind, xs: Sequence[float], ys: Sequence[float]) -> None:
+def draw_points(axes: Axes, kind: Kind, xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> None:
     """The points of one kind; above the grid, the front on top. Many are pixels, in SVG and PDF too."""
-    if xs:
+    if len(xs):
         axes.scatter(xs, ys, zorder=2 + KINDS.index(kind), rasterized=len(xs) > MOST_VECTORS, **MARKERS[kind])
 
 
@@ -138,7 +139,7 @@ def draw_legend(
     place: tuple[float, float],
     record: StudyRecord,
     summary: Summary,
-    shown: dict[Kind, list[TrialRecord]],
+    shown: Shown,
     *,
     bound: bool,
     floor: float = 0.0,
@@ -163,7 +164,7 @@ def draw_legend(
     figure.text(place[0] + 0.012, below, text, fontsize=9.5, va="top", linespacing=1.45, color=QUIET)
 
 
-def _handles(shown: dict[Kind, list[TrialRecord]], objectives: int, *, knee: bool, bound: bool) -> list[Any]:
+def _handles(shown: Shown, objectives: int, *, knee: bool, bound: bool) -> list[Any]:
     handles: list[Any] = []
     probe = Figure().add_subplot()
     for kind in reversed(KINDS):
@@ -244,9 +245,7 @@ def ink_on(colour: Sequence[float], light: float) -> str:
     return INK if 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > light else "white"
 
 
-def outside_note(
-    objectives: Sequence[Objective], windows: Sequence[Window], shown: dict[Kind, list[TrialRecord]], summary: Summary
-) -> str:
+def outside_note(objectives: Sequence[Objective], windows: Sequence[Window], shown: Shown, summary: Summary) -> str:
     """How many points, and which proven bounds, the window leaves out."""
     counts = count_outside(objectives, windows, shown)
     parts = [f"{format_number(counts[kind])} {kind}" for kind in reversed(KINDS) if kind in counts]

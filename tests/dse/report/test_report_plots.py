@@ -7,6 +7,7 @@ import report_studies as studies
 from matplotlib.figure import Figure
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.trials import Trials
 from dse.report.plots import draw, plot_bytes
 from dse.report.points import Window, best_so_far, count_outside, groups, staircase, window
 from dse.report.summary import summarize
@@ -120,7 +121,7 @@ def test_the_best_so_far_ignores_infeasible_and_cut_trials() -> None:
         studies.simulated(3, 6.0, 1e7),
         studies.simulated(4, 3.0, 1e7),
     ]
-    assert best_so_far(objective, trials) == ([0, 4], [5.0, 3.0])
+    assert best_so_far(objective, Trials.of(trials)) == ([0, 4], [5.0, 3.0])
 
 
 def test_a_trial_without_finite_values_has_no_point() -> None:
