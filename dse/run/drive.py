@@ -73,7 +73,7 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
         log = place.begin(space, document)
         sampler.on_note = watcher.note
         if isinstance(sampler, Prover):
-            closing.callback(lambda prover: place.conclude(prover.proof()), sampler)
+            closing.callback(lambda prover: place.conclude(space, prover.proof()), sampler)
         closing.callback(log.close)
         watcher.start(name, len(known))
         study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)

@@ -8,6 +8,7 @@ one counts as damage, too; a line without one, as Optuna or its dashboard writes
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -28,7 +29,7 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import State, TunedRecord
 from dse.space.objective import Objective
 from dse.study.files import write_pieces
-from dse.study.keys import key_digest
+from dse.study.keys import DIGESTS, key_digest
 from dse.study.open_file import OpenFile
 from simcore.document.problem import InputError, InputWarning, Problem
 
@@ -203,7 +204,7 @@ class KeptTrials:
         self.numbers = np.empty(0, dtype=np.int64)
         """Numbers of the trials."""
         self.order = self._places = np.empty(0, dtype=np.int64)
-        self._keys, self._by_key = np.empty(0, dtype="S16"), self.order
+        self._keys, self._by_key = np.empty(0, dtype=DIGESTS), self.order
 
     def scan(self) -> Iterator[StoredTrial]:
         """Go through the journal once, line by line, and note where each trial stands; the trials as they come."""
@@ -224,7 +225,7 @@ class KeptTrials:
         self.order = last_of_each(np.array(numbers, dtype=np.int64))
         self.numbers = np.array(numbers, dtype=np.int64)[self.order]
         self._places = np.array(places, dtype=np.int64)[self.order]
-        self._keys = np.frombuffer(bytes(keys), dtype="S16")[self.order]
+        self._keys = np.frombuffer(bytes(keys), dtype=DIGESTS)[self.order]
         self._by_key = np.argsort(self._keys, kind="stable")
         self._check()
 
@@ -249,12 +250,22 @@ class KeptTrials:
 
     def get(self, key: str) -> Outcome | None:
         """The outcome of the design of a key."""
-        wanted = np.frombuffer(key_digest(key), dtype="S16")[0]
+        wanted = np.frombuffer(key_digest(key), dtype=DIGESTS)[0]
         place = int(np.searchsorted(self._keys, wanted, sorter=self._by_key))
         if place == len(self) or self._keys[self._by_key[place]] != wanted:
             return None
         outcome = self.load(self._by_key[[place]])[0].outcome
         return outcome if outcome.key == key else None
+
+    @property
+    def keys(self) -> NDArray[np.bytes_]:
+        """The digests of the keys of the trials' designs (`dse.study.keys`), in order."""
+        return self._keys
+
+    @property
+    def digest(self) -> str:
+        """What trials with other numbers, or of other designs, do not have in common."""
+        return hashlib.blake2b(self.numbers.tobytes() + self._keys.tobytes(), digest_size=16).hexdigest()
 
     def load(self, rows: NDArray[np.int64]) -> list[StoredTrial]:
         """The trials of some rows, in that order. Raises `InputError` where they are not those of the scan any more."""
