@@ -231,8 +231,8 @@ class Brancher:
     def _sound_mask(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
         """The networks on which the job breaks no rule, and no constraint of the network's alone."""
         live = ~self._broken_mask(networks, own)
-        for rule, mask in () if self.lifted else networks.unsound.items():
-            self._count(rule, int((live & mask).sum()))
+        for unsound, mask in () if self.lifted else networks.unsound.items():
+            self._count(unsound, int((live & mask).sum()))
             live &= ~mask
         if (rule := self._rule_broken_anywhere(own, networks)) is not None:
             self._count(rule, int(live.sum()))

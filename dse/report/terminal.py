@@ -18,7 +18,15 @@ from dse.report.choice import recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import RESOLUTION, Family, families, is_joined
-from dse.report.family_table import GLUE, KNEE_SIGN, ROBUST_SIGN, FamilyTable, compare_members, family_table
+from dse.report.family_table import (
+    GLUE,
+    KNEE_SIGN,
+    ROBUST_SIGN,
+    FamilyTable,
+    compare_members,
+    family_table,
+    is_gap_shown,
+)
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.intervals import interval_of
@@ -37,6 +45,7 @@ HEIGHT = 40
 """Lines that the answer takes at most where it is 80 columns wide."""
 _ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
 _REGRET = ("behind another design", "behind another design in all objectives")
+_BEHIND = " At most behind: proven, no design is better by more in all objectives at once."
 _Line = tuple[str, str]
 """Text and its style."""
 
@@ -128,6 +137,7 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
         what = f"designs of a kind within {near} in time, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
+    text += _BEHIND if is_gap_shown(summary) else ""
     return text + _money(record, summary) + _lost(record, summary)
 
 

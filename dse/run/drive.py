@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from dse.proof.certificate import proven_bounds
 from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
+from dse.run.proving import Proving, is_worth_proving
 from dse.run.reachable import check_constraints
 from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve_sampler
@@ -41,25 +43,35 @@ Drive = Callable[[Study, Limits], str]
 """Searches until a limit is reached; why it ended."""
 
 
-def optimize(space: Space, settings: Settings, folder: Path, resume: bool = False, watcher: Watcher = WATCHER) -> str:
+def optimize(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool = False,
+    watcher: Watcher = WATCHER,
+    proving: Proving | None = None,
+) -> str:
     """Runs a study into `folder`, or goes on with the one there; see `run_study`."""
-    return run_study(space, settings, RunFolder(folder, resume), watcher)
+    return run_study(space, settings, RunFolder(folder, resume), watcher, proving)
 
 
-def run_study(space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER) -> str:
+def run_study(
+    space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER, proving: Proving | None = None
+) -> str:
     """Runs a study, kept at `place`; why it ended (a reason of `dse.study.stop`, `exhausted`, `interrupted`).
 
-    What was evaluated is kept however it ends. Raises `InputError` for input that cannot be used.
+    `proving` begins the certificate while it searches. What was evaluated is kept however it ends. Raises `InputError`
+    for input that cannot be used.
     """
     try:
-        return _run_study(space, settings, place, watcher)
+        return _run_study(space, settings, place, watcher, proving)
     except Exception:
         if not watcher.interrupted:
             raise
         return "interrupted"  # the error is what a library made of Ctrl-C in a callback
 
 
-def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher) -> str:
+def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher, proving: Proving | None) -> str:
     check_constraints(space, settings.engine)
     name = _sampler_name(space, settings)
     limits = _limits(space, settings)
@@ -77,6 +89,10 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
         closing.callback(log.close)
         watcher.start(name, len(known))
         study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)
+        # A prover has a certificate of its own.
+        if proving is not None and not isinstance(sampler, Prover) and is_worth_proving(space, settings.engine):
+            proving.begin(partial(place.space, space), settings.engine, watcher)
+            study.between = proving.between
         try:
             return drive(study, limits)
         except KeyboardInterrupt:

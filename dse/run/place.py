@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from dse.run.document import differences, proof_identity
+from dse.run.document import differences, open_study, proof_identity
 from dse.space.space import Space
 from dse.study.journal import JOURNAL, NOTHING_KEPT, Journal, KeptTrials, kept_trials, resumed_trials
 from dse.study.ledger import TrialLog
@@ -34,6 +34,9 @@ class Place(Protocol):
 
         Raises `InputError` where nothing can be kept.
         """
+
+    def space(self, space: Space) -> Space:
+        """The space of the study that has begun, as its report will read it."""
 
     def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """Keeps what the sampler has proved (`dse.search.base.Prover.proof`)."""
@@ -66,6 +69,10 @@ class RunFolder:
         keep(document, self.path)
         return Journal(self.path, space.name, space.objectives)
 
+    def space(self, space: Space) -> Space:
+        """See `Place.space`: that of `study.yaml`, where names are spelled out."""
+        return open_study(self.path).space
+
     def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """See `Place.conclude`."""
         study = read_document(self.path / STUDY).data
@@ -88,6 +95,10 @@ class InMemory:
         """See `Place.begin`."""
         self.document = document
         return self.log
+
+    def space(self, space: Space) -> Space:
+        """See `Place.space`: the very one."""
+        return space
 
     def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """See `Place.conclude`."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +30,13 @@ from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 
 
+class Prove(Protocol):
+    """Certifies a space for an engine, as `dse.proof.certificate.certify` does."""
+
+    def __call__(self, space: Space, engine: str, note: Note) -> Certificate:
+        """See `certify`."""
+
+
 def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
     """The record of a run folder, from its journal and `study.yaml` alone; `watcher` is told how far that is.
 
@@ -38,13 +46,15 @@ def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) 
     return record_in(open_study(folder), bounded, watcher)
 
 
-def record_in(study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
-    """The record of a study that is open; see `load_record`."""
+def record_in(
+    study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER, prove: Prove = certify
+) -> StudyRecord:
+    """The record of a study that is open; see `load_record`. `prove` certifies its space."""
     trials, kept = _trials_in(study)
     if bounded:
         watcher.phase("bounding")
     proof = read_proof(study.folder, study.space.objectives, proof_identity(study.document, kept))
-    return record_of(study.space, study.document, (trials, kept.keys), proof, bounded, watcher.note)
+    return record_of(study.space, study.document, (trials, kept.keys), proof, bounded, watcher.note, prove)
 
 
 def record_of(
@@ -54,6 +64,7 @@ def record_of(
     proof: Mapping[str, Any] | None,
     bounded: bool = True,
     note: Note = be_silent,
+    prove: Prove = certify,
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), and of what was proven.
 
@@ -79,7 +90,7 @@ def record_of(
     if not bounded:
         return record
     best = best_of_all(space, record, trials[1])
-    found = _certificate_of(space, study, proof, note) if best is None else _complete(best)
+    found = _certificate_of(space, study, proof, partial(prove, note=note)) if best is None else _complete(best)
     leaders = {names[name]: limit.design for name, limit in found.limits.items() if limit.design is not None}
     bounds = {names[name]: limit.value for name, limit in found.limits.items()}
     return replace(record, bounds=bounds, leaders=leaders, corners=found.corners)
@@ -131,8 +142,13 @@ def _complete(best: Mapping[str, float]) -> Certificate:
     return Certificate({name: ProvenLimit(value) for name, value in best.items()}, ())
 
 
-def _certificate_of(space: Space, study: Mapping[str, Any], proof: Mapping[str, Any] | None, note: Note) -> Certificate:
-    """What is proven of a space: by a sampler's own proof where it has one, else by `certify`."""
+def _certificate_of(
+    space: Space,
+    study: Mapping[str, Any],
+    proof: Mapping[str, Any] | None,
+    prove: Callable[[Space, str], Certificate],
+) -> Certificate:
+    """What is proven of a space: by a sampler's own proof where it has one, else by `prove`."""
     proved = {} if proof is None else {name: ProvenLimit(v) for name, v in proof["bounds"].items() if v is not None}
     rows = None if proof is None else proof.get("corners")
     corners = None if rows is None else tuple(map(tuple, rows))
@@ -140,7 +156,7 @@ def _certificate_of(space: Space, study: Mapping[str, Any], proof: Mapping[str, 
         return Certificate(proved, corners)
     if not is_of_this_model(study):
         return Certificate({**dict.fromkeys((o.name for o in space.objectives), ProvenLimit()), **proved}, corners)
-    found = certify(space, str(study["engine"]), note)
+    found = prove(space, str(study["engine"]))
     return Certificate({**found.limits, **proved}, found.corners if corners is None else corners)
 
 
