@@ -120,7 +120,6 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
         sure = [known.get(family.chosen) for family in found]
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))
-    columns += [_behind(found, summary)] if is_gap_shown(summary) else []
     trials = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in found)}
     phrases = [
         (*told, *_regrets(record, summary, trials[family.chosen]))
@@ -128,19 +127,6 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
     ]
     marked = tuple(number == family.chosen for family in found)
     return FamilyTable(tuple(columns), tuple(phrases), marked, depth=2 if record.purchase is None else 3)
-
-
-def is_gap_shown(summary: Summary) -> bool:
-    """Whether the table says how far designs can be from the true front: something is known of it, and is not 0."""
-    return len(summary.bounds) > 1 and any(summary.behind)
-
-
-def _behind(found: Sequence[Family], summary: Summary) -> Column:
-    """By which share a family's designs are at most behind the true front."""
-    known = {trial.number: share for trial, share in zip(summary.front, summary.behind, strict=True)}
-    each = [[known.get(number) for number in family.trials] for family in found]
-    cells = (MISSING if None in shares else format_percent(max(s or 0.0 for s in shares)) for shares in each)
-    return Column(("at most", "behind"), tuple(cells))
 
 
 def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
