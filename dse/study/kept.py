@@ -121,9 +121,10 @@ class KeptTrials:
         found = np.frombuffer(bytes(digests + self._line_keys), dtype="S16")[self.order]
         return found, np.argsort(found, kind="stable")
 
-    def digests(self) -> NDArray[Any]:
-        """Sixteen bytes of the key of each (`dse.study.keys`)."""
-        return self._keys[0]
+    def digests(self, before: int) -> Iterator[bytes]:
+        """Sixteen bytes of the key of each trial with a number below `before` (`dse.study.keys`)."""
+        packed = self._keys[0][self.numbers < before].tobytes()
+        return (packed[start : start + 16] for start in range(0, len(packed), 16))
 
     def get(self, key: str) -> Outcome | None:
         """The outcome of the design of a key."""
