@@ -53,7 +53,7 @@ class KeptTrials:
         self._sound = 0
         self.numbers = np.empty(0, dtype=np.int64)
         """Numbers of the trials."""
-        self.order = self._places = np.empty(0, dtype=np.int64)
+        self.order = self._places = self._line_numbers = np.empty(0, dtype=np.int64)
         """Which of the rows of the parts and then of the lines each of them is; where each line begins [B]."""
         self._line_keys = bytearray()
         self._starts = np.cumsum([0, *(part.rows for part in self.parts)])
@@ -84,7 +84,8 @@ class KeptTrials:
             elif found["op_code"] == CREATE_STUDY:
                 self.studies.append(number)
             self.whole += len(line)
-        rows = np.concatenate([*in_parts, np.array(numbers, dtype=np.int64)])
+        self._line_numbers = np.array(numbers, dtype=np.int64)
+        rows = np.concatenate([*in_parts, self._line_numbers])
         self.order = last_of_each(rows)
         self.numbers = rows[self.order]
         self._places = np.array(places, dtype=np.int64)
@@ -114,6 +115,22 @@ class KeptTrials:
         for start in range(0, int(self._starts[-1]), AT_ONCE):
             yield from self._of_rows(np.arange(start, min(start + AT_ONCE, int(self._starts[-1]))))
 
+    def lines(self) -> Iterator[bytes]:
+        """The line of each trial, in the order of their numbers."""
+        sealed = int(self._starts[-1])
+        for start in range(0, len(self), AT_ONCE):
+            rows = self.order[start : start + AT_ONCE]
+            owners = np.searchsorted(self._starts, rows, side="right") - 1
+            found: dict[int, bytes] = {}
+            for owner in np.unique(owners).tolist():
+                its = rows[owners == owner]
+                if owner < len(self.parts):
+                    found.update(zip(its.tolist(), self._part(owner).lines(its - self._starts[owner]), strict=True))
+                elif self._file is not None:
+                    places = self._places[its - sealed].tolist()
+                    found.update(zip(its.tolist(), map(self._file.line, places), strict=True))
+            yield from (found[row] for row in rows.tolist())
+
     @cached_property
     def _keys(self) -> tuple[NDArray[Any], Rows]:
         """Digests of the keys of all trials, and the order of those."""
@@ -138,11 +155,7 @@ class KeptTrials:
 
     def load(self, rows: Rows) -> list[StoredTrial]:
         """Trials, by their places in `numbers`. Raises `InputError` where they are not those of the scan any more."""
-        found = self._of_rows(self.order[rows])
-        for trial, number in zip(found, self.numbers[rows].tolist(), strict=True):
-            if trial.number != number:
-                raise self._changed(number, f"trial {trial.number}")
-        return found
+        return self._of_rows(self.order[rows])
 
     def _of_rows(self, rows: Rows) -> list[StoredTrial]:
         """The trials of rows of the parts and of the lines."""
@@ -161,15 +174,12 @@ class KeptTrials:
 
     def _of_line(self, row: int) -> StoredTrial:
         assert self._file is not None
-        place = int(self._places[row])
+        place, number = int(self._places[row]), int(self._line_numbers[row])
         found = read_line(self._file.line(place), self._objectives)
-        if not isinstance(found, StoredTrial):
-            raise self._changed(int(self.numbers[self.order == self._starts[-1] + row][0]), f"at byte {place}")
+        if not isinstance(found, StoredTrial) or found.number != number:
+            what, fix = f"trial {number} where it was at first", "open the run again, and write into no journal"
+            raise InputError([Problem((), what, f"something else at byte {place}", fix)], self._name)
         return found
-
-    def _changed(self, number: int, found: str) -> InputError:
-        what, fix = f"trial {number} where it was at first", "open the run again, and write into no journal"
-        return InputError([Problem((), what, f"something else ({found})", fix)], self._name)
 
     def _of_part(self, owner: int, rows: Rows) -> list[StoredTrial]:
         """Trials of one part; one after the other is read ahead."""
@@ -185,16 +195,21 @@ class KeptTrials:
         return [block[row - first]]
 
     def _read(self, owner: int, rows: Rows) -> list[StoredTrial]:
-        part = self.parts[owner]
-        if self._open is not None and self._open is not part:
-            self._open.forget()  # the columns of one part at a time
-        self._open = part
+        part = self._part(owner)
         trials = [read_line(line, self._objectives) for line in part.lines(rows)]
         broken = [row for row, trial in zip(rows.tolist(), trials, strict=True) if not isinstance(trial, StoredTrial)]
         if broken:
             problem = Problem((), "a trial of this study in each row", f"none in row {broken[0]}", FIX)
             raise InputError([problem], str(part.path))
         return trials
+
+    def _part(self, owner: int) -> Part:
+        """A part, to be read; the columns of one are held at a time."""
+        part = self.parts[owner]
+        if self._open is not None and self._open is not part:
+            self._open.forget()
+        self._open = part
+        return part
 
     def mend(self, name: str) -> None:
         """Put a journal of the whole, sound lines in the place of this one, that of the study `name` first.
