@@ -1,7 +1,7 @@
 """Write a design as the arguments or the configuration of a program that trains, and say what it cannot be told.
 
-With --optuna, write all trials of a run as a journal file of Optuna instead. Without a pick it is the design that the run
-recommends. The file goes to stdout, or where --out says; what the program cannot be told goes to stderr.
+With --optuna, write all trials of a run as a journal file of Optuna instead. Without a pick it is the design that the
+run recommends. The file goes to stdout, or where --out says; what the program cannot be told goes to stderr.
 """
 
 from __future__ import annotations
