@@ -119,6 +119,12 @@ class Progress(Watcher):
             self._display.say(f"note: {notice}")
         self._phases.phase(SEARCHING)
 
+    def skip(self, done: int, front: NDArray[np.float64]) -> None:
+        """See `Watcher.skip`."""
+        self.done, self._points = done, front
+        for row in front:
+            self._front.add(row, front)
+
     def watch(self, executor: Executor) -> None:
         """Show how the workers of an executor are doing, while they start too."""
         self._executor = executor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,17 +20,18 @@ Keys = NDArray[np.bytes_]
 """Digests of the keys of designs (`dse.study.keys`), one for each trial."""
 
 
-def best_of_all(space: Space, record: StudyRecord, keys: Keys) -> dict[str, float] | None:
+def best_of_all(space: Space, record: StudyRecord, keys: Callable[[], Keys]) -> dict[str, float] | None:
     """The best value of each objective, where every design of the space was evaluated and none failed; else None.
 
-    `keys` are those of the trials. Not of clusters that are bought for several workloads: what is best for a cluster
+    `keys` gives those of the trials. Not of clusters that are bought for several workloads: what is best for a cluster
     hangs on how well it was tuned. Nor where shares are solved: others could be better yet.
     """
     trials = record.trials
     failed = bool(trials.is_state("failed").any())
     if space.jobs or has_solved_split(space.template) or failed or not record.feasible_trials:
         return None
-    if not _covered(space, keys, record.sampler):
+    designs = keys() if len(trials) >= space.count() or record.sampler == "exhaustive" else None
+    if designs is None or not _covered(space, designs, record.sampler):
         return None
     losses = record.losses(record.feasible_trials).min(axis=0)
     return {o.name: o.sign * float(loss) for o, loss in zip(record.objectives, losses, strict=True)}

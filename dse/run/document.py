@@ -57,7 +57,7 @@ def proof_identity(study: Mapping[str, Any], trials: KeptTrials) -> dict[str, st
     """What a proof is of: the space, the engine and the versions of a `study.yaml`, its trials, and what proves."""
     asked = json.dumps([study.get(key) for key in ("space", "engine", "versions")], sort_keys=True, default=str)
     digest = hashlib.blake2b(asked.encode(), digest_size=16).hexdigest()
-    return {"study": digest, "trials": trials.digest, "code": proof_fingerprint()}
+    return {"study": digest, "trials": trials.digest(), "code": proof_fingerprint()}
 
 
 def is_of_this_model(study: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,14 +54,14 @@ def record_in(
     trials, kept = _trials_in(study)
     if bounded:
         watcher.phase("bounding")
-    proof = read_proof(study.folder, study.space.objectives, proof_identity(study.document, kept))
-    return record_of(study.space, study.document, (trials, kept.keys), proof, bounded, watcher.note, prove)
+    proof = read_proof(study.folder, study.space.objectives, partial(proof_identity, study.document, kept))
+    return record_of(study.space, study.document, (trials, lambda: kept.keys), proof, bounded, watcher.note, prove)
 
 
 def record_of(
     space: Space,
     study: Mapping[str, Any],
-    trials: tuple[Trials, Keys],
+    trials: tuple[Trials, Callable[[], Keys]],
     proof: Mapping[str, Any] | None,
     bounded: bool = True,
     note: Note = be_silent,
@@ -68,7 +69,7 @@ def record_of(
 ) -> StudyRecord:
     """The record of a study of `space` (as `study.yaml` says it), and of what was proven.
 
-    `trials` come in order, with the digest of the key of each.
+    `trials` come in order, with what gives the digest of the key of each.
     """
     purchase = purchase_of(space)
     record = StudyRecord(
@@ -103,7 +104,8 @@ def _trials_in(study: OpenStudy) -> tuple[Trials, KeptTrials]:
     sections = purchase.sections if purchase else ()
     kept = open_journal(study.folder, space.objectives)
     columns = Columns.of(
-        (trial_record(stored, sections) for stored in kept.scan()), [objective.name for objective in space.objectives]
+        (trial_record(stored, sections) for stored in chain(kept.of_parts(), kept.scan())),
+        [objective.name for objective in space.objectives],
     )
 
     def load(rows: Rows) -> list[TrialRecord]:
@@ -112,11 +114,12 @@ def _trials_in(study: OpenStudy) -> tuple[Trials, KeptTrials]:
     return Trials(columns.at(kept.order), load), kept
 
 
-def trials_of(space: Space, stored: Sequence[StoredTrial]) -> tuple[Trials, Keys]:
-    """The trials of a study that is in memory, in their order, with the digest of the key of each."""
+def trials_of(space: Space, stored: Sequence[StoredTrial]) -> tuple[Trials, Callable[[], Keys]]:
+    """The trials of a study that is in memory, in their order, with what gives the digest of the key of each."""
     purchase = purchase_of(space)
     keys = np.array([key_digest(trial.outcome.key) for trial in stored], dtype=DIGESTS)
-    return Trials.of([trial_record(trial, purchase.sections if purchase else ()) for trial in stored]), keys
+    trials = [trial_record(trial, purchase.sections if purchase else ()) for trial in stored]
+    return Trials.of(trials), lambda: keys
 
 
 def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:

@@ -40,14 +40,16 @@ def forget_proof(folder: Path) -> None:
     (folder / PROOF).unlink(missing_ok=True)
 
 
-def read_proof(folder: Path, objectives: tuple[Objective, ...], of: Mapping[str, Any]) -> dict[str, Any] | None:
+def read_proof(
+    folder: Path, objectives: tuple[Objective, ...], of: Callable[[], Mapping[str, Any]]
+) -> dict[str, Any] | None:
     """What a sampler proved of the whole space; None where it proves nothing, or where it proved that `of` another.
 
     Warns (`InputWarning`) of a proof of another study, or of other trials. Raises `InputError` where the file is not
     what `write_proof` writes.
     """
     found = _read_values(folder / PROOF, lambda found: _known(found, objectives))
-    if found is None or found.pop("of") == dict(of):
+    if found is None or found.pop("of") == dict(of()):
         return found
     problem = Problem(
         (), "the proof of these trials", "that of others, of another space or of another version", "it is passed over"
