@@ -44,7 +44,7 @@ class Certifier:
         try:
             self._last = next(self._steps)
         except StopIteration as end:
-            self._found = end.value
+            self._found, self._last = end.value, None  # which holds all jobs
             return ""
         except BaseException:
             self._steps, self._last = certificate_steps(self._space, self._engine), None
