@@ -55,7 +55,7 @@ def _library_of_part(library: Any) -> dict[str, Any]:
     """
     spec = catalog.entry("libraries", library) if isinstance(library, str) else library
     kinds = [kind for kind, of in spec.items() if isinstance(of, dict) and "whole_memory" in of] if spec else []
-    base = {"base": library} if isinstance(library, str) else library
+    base: dict[str, Any] = {"base": library} if isinstance(library, str) else library
     part = {kind: {**base.get(kind, {}), "whole_memory": None} for kind in kinds}
     return {"library": {**base, **part}} if kinds else {}
 
