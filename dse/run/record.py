@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ def _trials_in(study: OpenStudy) -> Trials:
     sections = purchase.sections if purchase else ()
     kept = open_journal(study.folder, space.objectives)
     columns = Columns.of(
-        (trial_record(stored, sections) for stored in kept.scan()), [objective.name for objective in space.objectives]
+        (trial_record(stored, sections) for stored in chain(kept.of_parts(), kept.scan())),
+        [objective.name for objective in space.objectives],
     )
 
     def load(rows: Rows) -> list[TrialRecord]:
