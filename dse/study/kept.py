@@ -53,7 +53,7 @@ class KeptTrials:
         self._sound = 0
         self.numbers = np.empty(0, dtype=np.int64)
         """Numbers of the trials."""
-        self.order = self._places = np.empty(0, dtype=np.int64)
+        self.order = self._places = self._line_numbers = np.empty(0, dtype=np.int64)
         """Which of the rows of the parts and then of the lines each of them is; where each line begins [B]."""
         self._line_keys = bytearray()
         self._starts = np.cumsum([0, *(part.rows for part in self.parts)])
@@ -84,7 +84,8 @@ class KeptTrials:
             elif found["op_code"] == CREATE_STUDY:
                 self.studies.append(number)
             self.whole += len(line)
-        rows = np.concatenate([*in_parts, np.array(numbers, dtype=np.int64)])
+        self._line_numbers = np.array(numbers, dtype=np.int64)
+        rows = np.concatenate([*in_parts, self._line_numbers])
         self.order = last_of_each(rows)
         self.numbers = rows[self.order]
         self._places = np.array(places, dtype=np.int64)
@@ -137,11 +138,7 @@ class KeptTrials:
 
     def load(self, rows: Rows) -> list[StoredTrial]:
         """Trials, by their places in `numbers`. Raises `InputError` where they are not those of the scan any more."""
-        found = self._of_rows(self.order[rows])
-        for trial, number in zip(found, self.numbers[rows].tolist(), strict=True):
-            if trial.number != number:
-                raise self._changed(number, f"trial {trial.number}")
-        return found
+        return self._of_rows(self.order[rows])
 
     def _of_rows(self, rows: Rows) -> list[StoredTrial]:
         """The trials of rows of the parts and of the lines."""
@@ -160,15 +157,12 @@ class KeptTrials:
 
     def _of_line(self, row: int) -> StoredTrial:
         assert self._file is not None
-        place = int(self._places[row])
+        place, number = int(self._places[row]), int(self._line_numbers[row])
         found = read_line(self._file.line(place), self._objectives)
-        if not isinstance(found, StoredTrial):
-            raise self._changed(int(self.numbers[self.order == self._starts[-1] + row][0]), f"at byte {place}")
+        if not isinstance(found, StoredTrial) or found.number != number:
+            what, fix = f"trial {number} where it was at first", "open the run again, and write into no journal"
+            raise InputError([Problem((), what, f"something else at byte {place}", fix)], self._name)
         return found
-
-    def _changed(self, number: int, found: str) -> InputError:
-        what, fix = f"trial {number} where it was at first", "open the run again, and write into no journal"
-        return InputError([Problem((), what, f"something else ({found})", fix)], self._name)
 
     def _of_part(self, owner: int, rows: Rows) -> list[StoredTrial]:
         """Trials of one part; one after the other is read ahead."""
