@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.door.display import Display
 from dse.door.interrupt import Interrupt
@@ -116,6 +117,12 @@ class Progress(Watcher):
         for notice in self._space.notices:
             self._display.say(f"note: {notice}")
         self._phases.phase(SEARCHING)
+
+    def skip(self, done: int, front: NDArray[np.float64]) -> None:
+        """See `Watcher.skip`."""
+        self.done, self._points = done, front
+        for row in front:
+            self._front.add(row, front)
 
     def watch(self, executor: Executor) -> None:
         """Show how the workers of an executor are doing, while they start too."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import TrialRecord
 from dse.execute import Executor
@@ -24,6 +27,15 @@ class Caller(Watcher):
     def start(self, sampler: str, known: int) -> None:
         """See `Watcher.start`."""
         self._shown.start(sampler, known)
+
+    @property
+    def wants_all(self) -> bool:
+        """See `Watcher.wants_all`: a callback is told of each trial."""
+        return self._callback is not None
+
+    def skip(self, done: int, front: NDArray[np.float64]) -> None:
+        """See `Watcher.skip`."""
+        self._shown.skip(done, front)
 
     def watch(self, executor: Executor) -> None:
         """See `Watcher.watch`."""

@@ -7,6 +7,7 @@ that can be wrong with the folder before the search begins.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,13 +27,14 @@ from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve_sampler
 from dse.space.samplers import PROVERS
 from dse.space.space import Space
+from dse.study.checkpoint import Checkpoint, front_before, latest_checkpoint
 from dse.study.journal import KeptTrials
 from dse.study.ledger import Ledger, TrialLog
 from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits, gap_problem
 from dse.study.study import Study
 from dse.study.watch import WATCHER, Watcher
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, InputWarning, Problem
 
 if TYPE_CHECKING:
     from dse.study.claims import SharedStudy
@@ -68,7 +70,9 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
     with ExitStack() as closing:
         closing.enter_context(compiled_ahead(settings.engine))
         storage, seed = _join(space, settings, document, closing)
-        sampler = _sampler(space, settings, name, seed)
+        sampler, checkpoint = _resumed_sampler(
+            space, settings, name, seed, _checkpoint(limits, settings, known, watcher)
+        )
         drive = _drive(space, settings, watcher, closing)
         log = place.begin(space, document)
         sampler.on_note = watcher.note
@@ -77,6 +81,9 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
         closing.callback(log.close)
         watcher.start(name, len(known))
         study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)
+        if checkpoint is not None:
+            study.skip(checkpoint.trials, known.digests(checkpoint.trials))
+            watcher.skip(checkpoint.trials, front_before(known, space.objectives))
         try:
             return drive(study, limits)
         except KeyboardInterrupt:
@@ -149,6 +156,30 @@ def _sampler(space: Space, settings: Settings, name: str, seed: int) -> Sampler:
 
         return MAKERS[name](space, seed)
     return make_sampler(name, space, seed)
+
+
+def _checkpoint(limits: Limits, settings: Settings, known: KeptTrials, watcher: Watcher) -> Checkpoint | None:
+    """Where the study can go on; None where it is replayed: it is new, or every outcome has to be seen again."""
+    steered = limits.stagnation is not None or limits.gap is not None
+    if steered or watcher.wants_all or settings.storage is not None or settings.executor == "ray-tune":
+        return None
+    return latest_checkpoint(known)
+
+
+def _resumed_sampler(
+    space: Space, settings: Settings, name: str, seed: int, checkpoint: Checkpoint | None
+) -> tuple[Sampler, Checkpoint | None]:
+    """The sampler, as it was at a checkpoint; as it begins where that cannot be used, which is said."""
+    sampler = _sampler(space, settings, name, seed)
+    if checkpoint is None:
+        return sampler, None
+    try:
+        sampler.restore(checkpoint.sampler)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        told = f"the journal's checkpoint after {checkpoint.trials} trials is none of '{name}' ({error})"
+        warnings.warn(f"{told}; all trials are proposed again", InputWarning, stacklevel=2)
+        return _sampler(space, settings, name, seed), None
+    return sampler, checkpoint
 
 
 def _drive(space: Space, settings: Settings, watcher: Watcher, closing: ExitStack) -> Drive:

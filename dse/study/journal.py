@@ -9,12 +9,14 @@ and say so, and a study that is resumed goes on from a journal without it.
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from dse.evaluate.evaluate import Outcome
 from dse.space.objective import Objective
+from dse.study.checkpoint import Checkpoint
 from dse.study.kept import NOTHING_KEPT as NOTHING_KEPT
 from dse.study.kept import KeptTrials as KeptTrials
 from dse.study.line_writer import LineWriter
@@ -34,6 +36,9 @@ class Journal:
     def __init__(self, folder: Path, name: str, objectives: tuple[Objective, ...]) -> None:
         self._path, self._name, self._objectives = folder / JOURNAL, name, objectives
         self._writer = self._open()
+        self._trials = self._writer.trials + sum(Part(part).rows for part in part_paths(folder))
+        self._checkpoints: deque[Checkpoint] = deque()
+        """The latest one that all trials before it are written for, and those to come."""
 
     def _open(self) -> LineWriter:
         return LineWriter(self._path, self._name, self._objectives)
@@ -45,10 +50,19 @@ class Journal:
         if self._writer.trials >= TRIALS_A_PART:
             self._seal()
         self._writer.append(StoredTrial(number, dict(params), outcome, None if draws is None else dict(draws)))
+        self._trials += 1
+
+    def remember(self, trials: int, state: Mapping[str, Any]) -> None:
+        """The sampler was in this state before it proposed trial `trials`; kept with the next part."""
+        self._checkpoints.append(Checkpoint(trials, state))
+        while len(self._checkpoints) > 1 and self._checkpoints[1].trials <= self._trials:
+            self._checkpoints.popleft()
 
     def _seal(self) -> None:
         self._writer.close()
-        seal_lines(self._path, self._writer.trials // TRIALS_A_PART, TRIALS_A_PART, self._objectives)
+        reached = [one.document() for one in self._checkpoints if one.trials <= self._trials]
+        told = reached[-1] if reached else {}
+        seal_lines(self._path, self._writer.trials // TRIALS_A_PART, TRIALS_A_PART, self._objectives, told)
         self._writer = self._open()
 
     def synchronise(self) -> None:

@@ -115,6 +115,22 @@ class KeptTrials:
         for start in range(0, int(self._starts[-1]), AT_ONCE):
             yield from self._of_rows(np.arange(start, min(start + AT_ONCE, int(self._starts[-1]))))
 
+    def lines(self) -> Iterator[bytes]:
+        """The line of each trial, in the order of their numbers."""
+        sealed = int(self._starts[-1])
+        for start in range(0, len(self), AT_ONCE):
+            rows = self.order[start : start + AT_ONCE]
+            owners = np.searchsorted(self._starts, rows, side="right") - 1
+            found: dict[int, bytes] = {}
+            for owner in np.unique(owners).tolist():
+                its = rows[owners == owner]
+                if owner < len(self.parts):
+                    found.update(zip(its.tolist(), self._part(owner).lines(its - self._starts[owner]), strict=True))
+                elif self._file is not None:
+                    places = self._places[its - sealed].tolist()
+                    found.update(zip(its.tolist(), map(self._file.line, places), strict=True))
+            yield from (found[row] for row in rows.tolist())
+
     @cached_property
     def _keys(self) -> tuple[NDArray[Any], Rows]:
         """Digests of the keys of all trials, and the order of those."""
@@ -122,9 +138,10 @@ class KeptTrials:
         found = np.frombuffer(bytes(digests + self._line_keys), dtype="S16")[self.order]
         return found, np.argsort(found, kind="stable")
 
-    def digests(self) -> NDArray[Any]:
-        """Sixteen bytes of the key of each (`dse.study.keys`)."""
-        return self._keys[0]
+    def digests(self, before: int) -> Iterator[bytes]:
+        """Sixteen bytes of the key of each trial with a number below `before` (`dse.study.keys`)."""
+        packed = self._keys[0][self.numbers < before].tobytes()
+        return (packed[start : start + 16] for start in range(0, len(packed), 16))
 
     def get(self, key: str) -> Outcome | None:
         """The outcome of the design of a key."""
@@ -178,16 +195,21 @@ class KeptTrials:
         return [block[row - first]]
 
     def _read(self, owner: int, rows: Rows) -> list[StoredTrial]:
-        part = self.parts[owner]
-        if self._open is not None and self._open is not part:
-            self._open.forget()  # the columns of one part at a time
-        self._open = part
+        part = self._part(owner)
         trials = [read_line(line, self._objectives) for line in part.lines(rows)]
         broken = [row for row, trial in zip(rows.tolist(), trials, strict=True) if not isinstance(trial, StoredTrial)]
         if broken:
             problem = Problem((), "a trial of this study in each row", f"none in row {broken[0]}", FIX)
             raise InputError([problem], str(part.path))
         return trials
+
+    def _part(self, owner: int) -> Part:
+        """A part, to be read; the columns of one are held at a time."""
+        part = self.parts[owner]
+        if self._open is not None and self._open is not part:
+            self._open.forget()
+        self._open = part
+        return part
 
     def mend(self, name: str) -> None:
         """Put a journal of the whole, sound lines in the place of this one, that of the study `name` first.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dse.study.columns_of_lines import LINE, SHAPE, LineColumns
 from dse.study.files import part_of, synchronise_folder
-from dse.study.leaves import GAP, Kind, pointers, template, write_leaf
+from dse.study.leaves import GAP, Kind, pointers, template, text_of, write_leaf
 from dse.study.optuna_file import seal, unseal
 from simcore.document.problem import InputError, Problem
 
@@ -172,6 +172,27 @@ class Part:
             if column.null_count:
                 raise ValueError("a trial without a key")
         return column.to_pylist()  # type: ignore[no-any-return]
+
+    def figures(self, place: str) -> NDArray[np.float64]:
+        """The numbers at a place of each trial (`dse.study.leaves.pointers`), NaN where it has none, `[rows]`."""
+        found = np.full(self.rows, np.nan)
+        names = [name for kind in ("int", "float") if (name := f"{kind} {place}") in self.names]
+        with _Explained(self.path):
+            for column in self.read(names).columns if names else ():
+                values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+                known = column.is_valid().to_numpy()
+                found[known] = values[known]
+        return found
+
+    def words(self, place: str) -> tuple[NDArray[np.int32], list[str]]:
+        """The text at a place of each trial, `[rows]`: which of those that it comes with, -1 where there is none."""
+        name = f"text {place}"
+        if name not in self.names:
+            return np.full(self.rows, -1, dtype=np.int32), []
+        with _Explained(self.path):
+            column = self.read([name]).column(0).chunk(0)
+            codes = column.indices.fill_null(-1).to_numpy().astype(np.int32)
+            return codes, [text_of(text) for text in column.dictionary.to_pylist()]
 
     def lines(self, rows: NDArray[np.int64] | None = None) -> list[bytes]:
         """The lines of some rows, in that order; of all."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
 
@@ -17,8 +20,16 @@ class Watcher:
         """Whether the study was asked to end, though nobody may have noticed."""
         return False
 
+    @property
+    def wants_all(self) -> bool:
+        """Whether it has to be told of every trial, those of the journal, too."""
+        return False
+
     def start(self, sampler: str, known: int) -> None:
         """The study begins with a sampler; `known` trials come from the journal."""
+
+    def skip(self, done: int, front: NDArray[np.float64]) -> None:
+        """So many trials of the journal are not gone through again; `front` has the losses of the best of them."""
 
     def watch(self, executor: Executor) -> None:
         """The executor is there, before its workers are."""
