@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import Certificate, certify, unproven_notice
 from dse.run.covered import best_of_all
 from dse.run.document import OpenStudy, open_study
+from dse.run.part_cells import JournalCells
+from dse.run.part_columns import PartColumns
 from dse.space.jobs import SECTIONS
 from dse.space.order import NOTICES
 from dse.space.space import Space
@@ -85,15 +86,22 @@ def _trials_in(study: OpenStudy) -> Trials:
     purchase = purchase_of(space)
     sections = purchase.sections if purchase else ()
     kept = open_journal(study.folder, space.objectives)
-    columns = Columns.of(
-        (trial_record(stored, sections) for stored in chain(kept.of_parts(), kept.scan())),
-        [objective.name for objective in space.objectives],
-    )
+    names = [objective.name for objective in space.objectives]
+    parts = [found if (found := PartColumns(part, space.objectives)).has_columns() else None for part in kept.parts]
+    columns = [
+        Columns.of((trial_record(stored, sections) for stored in kept.of_part(owner)), names)
+        if part is None
+        else part.columns()
+        for owner, part in enumerate(parts)
+    ]
+    columns.append(Columns.of((trial_record(stored, sections) for stored in kept.scan()), names))
 
     def load(rows: Rows) -> list[TrialRecord]:
         return [trial_record(stored, sections) for stored in kept.load(rows)]
 
-    return Trials(columns.at(kept.order), load)
+    cells = JournalCells(parts, kept.starts, kept.of_rows, lambda stored: trial_record(stored, sections))
+    read = (lambda rows: cells.cells(kept.order[rows])) if any(parts) else None
+    return Trials(Columns.join(columns).at(kept.order), load, read_cells=read)
 
 
 def trials_of(space: Space, stored: Iterable[StoredTrial]) -> Trials:
