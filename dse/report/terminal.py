@@ -25,7 +25,7 @@ from dse.report.intervals import interval_of
 from dse.report.phases import describe_plans
 from dse.report.summary import Summary, summarize
 from dse.report.units import clean_text, format_number, format_percent, short_label
-from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value
+from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value, equals_note
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.drawn import is_drawn
@@ -96,6 +96,7 @@ def _below(record: StudyRecord, summary: Summary, decision: Decision, reasons: b
     yield from describe_own_best(record, summary)
     yield from describe_plans(record)
     yield from _bounds(record, summary, reasons)
+    yield from filter(None, [equals_note(summary, decision.trial)])
     yield from decision.assumptions
     yield f"More: report.html, pareto.csv (all members), trials.csv; dse show RUN {decision.trial}."
 

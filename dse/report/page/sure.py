@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import recommended
 from dse.report.intervals import interval_of
 from dse.report.page.base import Column, Section, escape_html, front_rows, paragraphs, shown_note, table, trial_name
 from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary
 from dse.report.units import MISSING, format_brief, format_number, format_percent, format_with_unit, label, scale
-from dse.report.words import ties_note
+from dse.report.words import equals_note, ties_note
 from dse.space.objective import Objective
 from dse.whatif.answers import FACTORS, AtBatch, Scenarios, Sureness
 from dse.whatif.drawn import is_drawn
@@ -31,7 +32,9 @@ def sure_section(record: StudyRecord, summary: Summary) -> Section | None:
     columns = [Column("design"), *(Column(name, number=True) for name in known)]
     rows = [[row, *(escape_html(texts[at]) for texts in known.values())] for at, (_, row) in enumerate(shown)]
     title = "How sure the front is"
-    notes = paragraphs([*_notes(summary), ties_note(summary), shown_note(summary)])
+    notes = paragraphs(
+        [*_notes(summary), ties_note(summary), equals_note(summary, recommended(record, summary)), shown_note(summary)]
+    )
     body = notes + _robust_pick(summary) + table(title, columns, rows) + _assumptions(summary.what_if.scenarios)
     return Section("sure", title, body, "Sureness")
 

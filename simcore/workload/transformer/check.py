@@ -20,7 +20,7 @@ from simcore.workload.transformer.check_layers import layer_problems, missing_mo
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import MixtureOfExperts, Transformer
 from simcore.workload.transformer.split_queries import query_problems
-from simcore.workload.transformer.stages import end_layers
+from simcore.workload.transformer.stages import end_layers, fewer_at_ends
 
 
 def transformer_problems(design: Design) -> Iterator[Problem]:
@@ -70,28 +70,38 @@ def _heads(design: Design) -> Iterator[Problem]:
 
 
 def _even_stages(design: Design) -> Iterator[Problem]:
-    """Every stage has layers, and chunks that are interleaved as many each."""
+    """Every stage has layers, and chunks that are interleaved as many each but for the ends of the model."""
     model, p = _workload(design).model, design.parallelism
     stages = p.pipeline * p.interleave
-    given = [layers for layers in (p.first_stage_layers, p.last_stage_layers) if layers is not None]
-    bare = (min(stages - 1, 2) if p.stages is not None else len(given)) if p.interleave > 1 or p.stages else 0
-    if stages - bare > model.layers:  # a virtual stage at either end may have no layer
+    given = p.first_stage_layers is not None or p.last_stage_layers is not None
+    bare = _bare_stages(p)  # a virtual stage at either end may have no layer
+    if stages - bare > model.layers:
         yield Problem(
             ("parallelism", "pipeline"),
-            f"at most {model.layers} stages, one a layer",
+            f"at most {model.layers + bare} stages" + (f" for {model.layers} layers" if bare else ", one a layer"),
             f"{p.pipeline}" + (f" x interleave {p.interleave} = {stages}" if p.interleave > 1 else ""),
             "use fewer stages",
             rule="stages have layers",
             violation=stages / model.layers - 1,
         )
-    elif p.interleave > 1 and not given and p.stages is None and model.layers % stages:
+    elif p.interleave > 1 and not given and p.stages is None and fewer_at_ends(model.layers, stages) > 2:
         yield Problem(
             ("parallelism", "interleave"),
-            f"pipeline x interleave that divides the layers ({model.layers})",
+            f"pipeline x interleave that divides the layers ({model.layers}), or these and one or two more",
             str(stages),
-            f"choose a divisor of {model.layers}, or give first_stage_layers or last_stage_layers",
+            "choose another, or give first_stage_layers or last_stage_layers",
             rule="interleaved stages divide the layers",
         )
+
+
+def _bare_stages(p: Parallelism) -> int:
+    """Virtual stages that may have no layer: those of the embedding and of the loss."""
+    if p.stages is not None:
+        return min(p.pipeline * p.interleave - 1, 2)
+    if p.interleave == 1:
+        return 0
+    given = (p.first_stage_layers is not None) + (p.last_stage_layers is not None)
+    return given or 2
 
 
 def _positions(design: Design) -> Iterator[Problem]:

@@ -1,8 +1,8 @@
 """Which layers are on which virtual stage: even, or with given numbers on the first and the last stage.
 
-With several chunks a stage, what a given number lacks of an even share is lacking at the ends of the model: in the
-first chunk of the first stage, the last chunk of the last one. So Megatron-core places layers that count the embedding
-and the loss as one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, whose ends have no layer of their own).
+With several chunks a stage, what is lacking of an even share is lacking at the ends of the model: in the first chunk of
+the first stage, the last chunk of the last one. So Megatron-core places layers that count the embedding and the loss as
+one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, whose ends have no layer of their own).
 """
 
 from __future__ import annotations
@@ -28,13 +28,26 @@ def part_layers(total: int, virtual_stages: int) -> list[int]:
     return [base + (stage < more) for stage in range(virtual_stages)]
 
 
+def fewer_at_ends(total: int, virtual_stages: int) -> int:
+    """Layers by which a model falls short of equal chunks: the last chunk lacks the first one, the first the second.
+
+    More than 2 cannot be lacking there: such layers do not interleave evenly (Megatron-core's
+    `account_for_loss_in_pipeline_split` and `account_for_embedding_in_pipeline_split`).
+    """
+    return -total % virtual_stages
+
+
 def even_layers(total: int, p: Parallelism) -> list[int]:
-    """Even shares of the virtual stages; where the layers are too few for all of them the ends have none."""
+    """Even shares of the virtual stages, in the order of a microbatch; chunks lack layers at the ends of the model.
+
+    So do stages for which the layers are too few.
+    """
     count = p.pipeline * p.interleave
-    if total >= count:
+    ends = fewer_at_ends(total, count)
+    if ends not in (1, 2) or (p.interleave == 1 and total > count):
         return part_layers(total, count)
-    ends = [int(total > count - 2), 0]
-    return [ends[0], *part_layers(total - ends[0], count - 2), ends[1]]
+    each = (total + ends) // count
+    return [each - (ends == 2), *[each] * (count - 2), each - 1]
 
 
 def end_layers(total: int, p: Parallelism) -> list[int]:
@@ -59,6 +72,8 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
         raise ValueError("the layers of the stages are still to be solved")
     if p.stages is not None:
         return list(p.stages)
+    if p.first_stage_layers is None and p.last_stage_layers is None:
+        return even_layers(model.layers, p)
     given = {}
     if p.first_stage_layers is not None:
         given[0] = end_layers(p.first_stage_layers, p)

@@ -142,12 +142,13 @@ def workload(**more: Any) -> dict[str, Any]:
         ),
         (
             training({"pipeline": 4, "interleave": 4}, [NODE]),
-            "parallelism.pipeline: expected at most 8 stages, one a layer, got 4 x interleave 4 = 16; use fewer stages",
+            "parallelism.pipeline: expected at most 10 stages for 8 layers, got 4 x interleave 4 = 16; "
+            "use fewer stages",
         ),
         (
             training({"pipeline": 4, "interleave": 2}, [NODE], workload=workload(layers=12)),
-            "parallelism.interleave: expected pipeline x interleave that divides the layers (12), got 8; "
-            "choose a divisor of 12, or give first_stage_layers or last_stage_layers",
+            "parallelism.interleave: expected pipeline x interleave that divides the layers (12), or these and one or "
+            "two more, got 8; choose another, or give first_stage_layers or last_stage_layers",
         ),
         (
             training({}, [NODE], workload={**workload(sequence_length=128), "sequence_length": 256}),
@@ -290,9 +291,9 @@ LATENT = {"kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v
             "stages, got 13 left; choose other numbers of layers",
         ),
         (
-            training({"pipeline": 2, "interleave": 3}, [NODE]),
-            "parallelism.interleave: expected pipeline x interleave that divides the layers (8), got 6; choose a "
-            "divisor of 8, or give first_stage_layers or last_stage_layers",
+            training({"pipeline": 2, "interleave": 3}, [NODE], workload=workload(layers=9)),
+            "parallelism.interleave: expected pipeline x interleave that divides the layers (9), or these and one or "
+            "two more, got 6; choose another, or give first_stage_layers or last_stage_layers",
         ),
         (
             training({"recompute_layers": 2}, [NODE]),
