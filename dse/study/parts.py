@@ -196,7 +196,8 @@ class Part:
             return np.zeros(self.rows, dtype=bool), np.zeros(self.rows)
         with _Explained(self.path):
             column = self.read([name]).column(0)
-            return column.is_valid().to_numpy(), column.fill_null(0).to_numpy()
+            filled = column.fill_null(False if name.startswith("bool ") else 0)
+            return column.is_valid().to_numpy(), filled.to_numpy(zero_copy_only=False)
 
     @cached_property
     def derived(self) -> dict[str, str | None] | None:

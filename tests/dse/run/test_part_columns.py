@@ -35,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Sixty trials: feasible, infeasible, cut and failed ones, in two parts and twenty lines."""
     monkeypatch.setattr(journal, "TRIALS_A_PART", 20)
     asked = tiny(constraints=["fits", "iteration_time <= 1.5", "parallelism.pipeline <= 4"])
+    asked["parallelism"]["flash_attention"] = {"choice": [False, True]}
     dse.optimize(asked, trials=60, sampler="random", engine=f"{__name__}:engine", folder=tmp_path)
     return tmp_path
 
