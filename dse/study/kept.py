@@ -9,6 +9,7 @@ lines, `load` says so.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from array import array
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from dse.evaluate.evaluate import Outcome
 from dse.space.objective import Objective
 from dse.study.files import write_pieces
-from dse.study.keys import key_digest
+from dse.study.keys import DIGESTS, key_digest
 from dse.study.open_file import OpenFile
 from dse.study.optuna_file import CREATE_STUDY, read_line, study_line
 from dse.study.parts import FIX, Part
@@ -136,8 +137,17 @@ class KeptTrials:
     def _keys(self) -> tuple[NDArray[Any], Rows]:
         """Digests of the keys of all trials, and the order of those."""
         digests = bytearray().join(key_digest(key) for part in self.parts for key in part.read_keys())
-        found = np.frombuffer(bytes(digests + self._line_keys), dtype="S16")[self.order]
+        found = np.frombuffer(bytes(digests + self._line_keys), dtype=DIGESTS)[self.order]
         return found, np.argsort(found, kind="stable")
+
+    @property
+    def keys(self) -> NDArray[Any]:
+        """Digests of the keys of the trials' designs (`dse.study.keys`), in order."""
+        return self._keys[0]
+
+    def digest(self) -> str:
+        """What trials with other numbers, or of other designs, do not have in common."""
+        return hashlib.blake2b(self.numbers.tobytes() + self.keys.tobytes(), digest_size=16).hexdigest()
 
     def digests(self, before: int) -> Iterator[bytes]:
         """Sixteen bytes of the key of each trial with a number below `before` (`dse.study.keys`)."""
@@ -147,7 +157,7 @@ class KeptTrials:
     def get(self, key: str) -> Outcome | None:
         """The outcome of the design of a key."""
         keys, by_key = self._keys
-        wanted = np.frombuffer(key_digest(key), dtype="S16")[0]
+        wanted = np.frombuffer(key_digest(key), dtype=DIGESTS)[0]
         place = int(np.searchsorted(keys, wanted, sorter=by_key))
         if place == len(self) or keys[by_key[place]] != wanted:
             return None
