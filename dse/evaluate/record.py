@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point, shares_behind
+from dse.evaluate.simplest import simplest_first
 from dse.evaluate.trial import VALID as VALID
 from dse.evaluate.trial import State as State
 from dse.evaluate.trial import TrialRecord as TrialRecord
@@ -79,11 +80,23 @@ class StudyRecord:
 
     @cached_property
     def front(self) -> tuple[TrialRecord, ...]:
-        """The feasible trials that no other dominates, by the first objective, then by number."""
+        """The feasible trials that no other dominates, by the objectives; of equal ones the simplest first."""
         matrix = self.losses(self.feasible_trials)
         found = np.flatnonzero(front_mask(matrix))
         keys = [self.feasible_trials.numbers[found], *matrix[found].T[::-1]]
-        return self.feasible_trials.select(found[np.lexsort(keys)]).whole
+        found = found[np.lexsort(keys)]
+        trials = self.feasible_trials.select(found).whole
+        return tuple(simplest_first(_group_equals(trials, matrix[found])))
+
+    @cached_property
+    def equals(self) -> dict[int, tuple[int, ...]]:
+        """Member of the front -> the others with exactly its values in every objective, the simplest first."""
+        groups = _group_equals(self.front, self.losses(self.front))
+        return {
+            trial.number: tuple(other.number for other in group if other is not trial)
+            for group in groups
+            for trial in group
+        }
 
     @property
     def knee(self) -> TrialRecord | None:
@@ -119,3 +132,14 @@ class StudyRecord:
         """Volume between the front and the reference point; 0 where nothing is feasible."""
         reference = self.reference
         return 0.0 if reference is None else hypervolume(self.losses(self.front), reference)
+
+
+def _group_equals(trials: Sequence[TrialRecord], losses: NDArray[np.float64]) -> list[list[TrialRecord]]:
+    """Trials in runs of equal `losses` `[len(trials), objectives]`, which are sorted."""
+    groups: list[list[TrialRecord]] = []
+    for place, trial in enumerate(trials):
+        if place and (losses[place] == losses[place - 1]).all():
+            groups[-1].append(trial)
+        else:
+            groups.append([trial])
+    return groups

@@ -225,8 +225,9 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
 
 
 def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
-    """The family whose chosen design is nearest in its objectives."""
-    others = [family for family in found if trial.number not in family.trials]
+    """The family whose chosen design is nearest in its objectives and not equal in all of them."""
+    equal = (trial.number, *summary.equals.get(trial.number, ()))
+    others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
     if not others:
         return ""
     by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}

@@ -131,7 +131,11 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     trials = record.feasible_trials
     losses = record.losses(trials)[:, 0]
     groups: dict[tuple[str, ...], list[tuple[float, TrialRecord]]] = {}
-    order = np.argsort(losses, kind="stable")[:_LOOKED_AT]
+    place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest first
+    ranks = np.full(len(trials), len(place))
+    for row in np.flatnonzero(np.isin(trials.numbers, list(place))):
+        ranks[row] = place[int(trials.numbers[row])]
+    order = np.lexsort((ranks, losses))[:_LOOKED_AT]
     best = float(losses.min())
     for index, trial in zip(order.tolist(), trials.select(order), strict=True):
         loss = float(losses[index])

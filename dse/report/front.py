@@ -8,7 +8,8 @@ Of a member, `interval` is where its iteration time lies in nine of ten cases [s
 lies, of those with prices in them and of expressions, `on_front` the share of the scenarios in which no other contender
 dominates it, `regret` by which share it is worse than another one in every objective at once, on average, and
 `regret_p90` in the worst but one of ten scenarios, `ties` the trials of the front that it cannot be told apart from
-(`dse.report.ties`), `behind` by which share it is at most behind the true front (`StudyRecord.behind`); null where it
+(`dse.report.ties`), `equal` those with exactly its values in every objective (of which the simplest stands first on the
+front), `behind` by which share it is at most behind the true front (`StudyRecord.behind`); null where it
 is not known. `robust` is the trial of the robust pick;
 `scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
 assumed (`dse.whatif.scenarios`), or why there are none; its `machines` are the best designs found on each machine that
@@ -154,6 +155,7 @@ def _member(record: StudyRecord, summary: Summary, trial: TrialRecord, robust: R
         "params": trial.params,
         "design": trial.design,
         "metrics": trial.metrics,
+        "equal": list(summary.equals[trial.number]),
         "ties": None if summary.ties is None else list(summary.ties[trial.number]),
         **_sureness(robust.sure),
         "robustness": {"batches": _batches(robust)},

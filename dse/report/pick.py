@@ -5,8 +5,6 @@ The one place that reads such words: `dse show`, pictures of one design and prog
 
 from __future__ import annotations
 
-import numpy as np
-
 from dse.evaluate.read import metric_of
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import recommended
@@ -73,10 +71,8 @@ def best_trial(record: StudyRecord, metric: str) -> TrialRecord:
         fix = suggest_nearest(metric, signs, "metrics")
         raise InputError([Problem(("metric",), "a metric or an objective of the run", f"'{metric}'", fix)])
     feasible = record.feasible_trials
-    if metric in (objective.name for objective in record.objectives):
-        losses = signs[metric] * feasible.values(metric)
-        if not np.isnan(losses).all():
-            return feasible[int(np.nanargmin(losses))]
+    if record.front and metric in (objective.name for objective in record.objectives):
+        return min(record.front, key=lambda trial: signs[metric] * trial.values[metric])  # of equal ones the simplest
     known = [(trial, value) for trial in feasible if (value := metric_of(trial, metric)) is not None]
     if not known:
         raise InputError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,8 @@ class Summary:
     """Of each future that it is bought for."""
     ties: Mapping[int, tuple[int, ...]] | None = None
     """Member of the front -> members it is tied with (`dse.report.ties`), by trial; None: not known."""
+    equals: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Member of the front -> others with its values in every objective, by trial; the simplest stands first there."""
     what_if: WhatIf = NOTHING
     """The front at other batches, and the designs around it."""
     importance: Importance = UNKNOWN
@@ -94,6 +96,7 @@ def summarize(record: StudyRecord, what_if: WhatIf = NOTHING) -> Summary:
         regrets=regrets(record),
         futures=future_regrets(record),
         ties=ties(record.objectives, front, what_if.scenarios),
+        equals=record.equals,
         what_if=what_if,
     )
 

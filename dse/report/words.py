@@ -106,6 +106,21 @@ def is_assumed(source: str) -> bool:
     return source.strip().strip("*").lower().startswith("assumed")
 
 
+def equals_note(summary: Summary, shown: int | None) -> str:
+    """Which designs of the front equal that of trial `shown`, else how many equal another one; empty if none does."""
+    own = () if shown is None else summary.equals.get(shown, ())
+    if own:
+        more = f" and {format_number(len(own) - _NAMED)} more" if len(own) > _NAMED else ""
+        named = ", ".join(map(str, own[:_NAMED])) + more
+        return f"Equal to trial {shown} in every objective: {named}."
+    count = sum(bool(others) for others in summary.equals.values())
+    return f"{format_number(count)} designs equal another one in every objective: pareto.json." if count else ""
+
+
+_NAMED = 4
+"""Equal trials that are named."""
+
+
 def ties_note(summary: Summary) -> str:
     """How many designs of the front are tied, and what a tie is; empty if none is tied or nothing is known."""
     tied = sum(bool(others) for others in (summary.ties or {}).values())

@@ -162,14 +162,15 @@ def _robust(
     lost: Floats,
     sure: Mapping[int, Sureness],
 ) -> int:
+    place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
     if len(record.objectives) == 1:
-        return min(numbers, key=lambda number: (sure[number].regret_p90, -sure[number].on_front))
+        return min(numbers, key=lambda n: (sure[n].regret_p90, -sure[n].on_front, place.get(n, len(place))))
     nominal = record.losses(tuple(front))
     span = nominal.max(axis=0) - nominal.min(axis=0)
     scaled = (lost / np.where(span > 0, span, np.inf)[:, None, None]).sum(axis=0)
     behind = scaled - scaled.min(axis=0)
     short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
-    return min(short, key=lambda number: (short[number], -sure[number].on_front))
+    return min(short, key=lambda number: (short[number], -sure[number].on_front, place[number]))
 
 
 def _worst_but_one(values: Floats) -> float:

@@ -32,7 +32,7 @@ from simcore.document.text import Document
 from simcore.traces.base import TraceSet
 
 KEY = "traces"
-MOST_NODES = 5_000_000
+MOST_NODES = 1_000_000
 
 T = TypeVar("T")
 

@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from simcore.astra.files.chakra import parse_trace, read_bytes, write_trace
+from simcore.astra.files.chakra import parse_trace, read_bytes, read_count, write_trace
 from simcore.astra.files.errors import AstraInputError
 from simcore.document.problem import InputError, Problem
 from simcore.traces.base import Trace, TraceSet, refuse
+from simcore.traces.complete import check_complete, check_nodes
 
 GROUPS = "comm_groups.json"
 MOST_RANKS = 100_000
@@ -43,7 +44,7 @@ def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
             if first != place / names[-1]:
                 _share(first, place / names[-1])
             else:
-                write_trace(first, nodes)
+                write_trace(first, nodes, len(traces.ranks))
         documents = dict(traces.documents)
         if traces.groups:
             documents[GROUPS] = {str(number): list(members) for number, members in sorted(traces.groups.items())}
@@ -68,7 +69,7 @@ def _share(first: Path, path: Path) -> None:
 def read_traces(prefix: Path, groups: Path | None = None) -> TraceSet:
     """Read the traces of all ranks; a single `.et` file is a trace of one rank.
 
-    Raises `InputError` where a rank is missing, or a file is no trace or cut short.
+    Raises `InputError` where a rank is missing, a file is no trace or cut short, or its nodes do not say what they are.
     """
     if prefix.suffix == ".et" and prefix.is_file():
         return TraceSet((_read_trace(prefix),), _read_groups(groups) if groups else {})
@@ -80,9 +81,9 @@ def read_traces(prefix: Path, groups: Path | None = None) -> TraceSet:
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         refuse(f"{prefix}.{missing[0]}.et", f"a trace of each of {max(ranks) + 1} ranks", f"none of this{more}")
-    known: dict[bytes, Trace] = {}
-    linked: dict[tuple[int, int], Trace] = {}  # by device and inode: links need no second look
-    traces = []
+    known: dict[bytes, tuple[Trace, int]] = {}
+    linked: dict[tuple[int, int], tuple[Trace, int]] = {}  # by device and inode: links need no second look
+    read = []
     for rank in range(len(ranks)):
         path = prefix.with_name(f"{prefix.name}.{rank}.et")
         status = path.stat()
@@ -90,12 +91,15 @@ def read_traces(prefix: Path, groups: Path | None = None) -> TraceSet:
         if inode not in linked:
             content = _content(path)
             if content not in known:
-                known[content] = _read_trace(path, content)
+                known[content] = _read_trace(path, content), read_count(content, path)
             linked[inode] = known[content]
-        traces.append(linked[inode])
+        read.append(linked[inode])
+    traces = tuple(trace for trace, _ in read)
     beside = prefix.with_name(f"{prefix.name}.{GROUPS}")
     place = groups or (beside if beside.is_file() else None)
-    return TraceSet(tuple(traces), _read_groups(place) if place else {})
+    members = _read_groups(place) if place else {}
+    check_complete(traces, members, [said for _, said in read], prefix)
+    return TraceSet(traces, members)
 
 
 def _ranks_there(prefix: Path) -> list[int]:
@@ -115,9 +119,11 @@ def _content(path: Path) -> bytes:
 
 def _read_trace(path: Path, content: bytes | None = None) -> Trace:
     try:
-        return parse_trace(read_bytes(path) if content is None else content, path)
+        trace = parse_trace(read_bytes(path) if content is None else content, path)
     except AstraInputError as error:
         raise _as_input_error(path, error) from None
+    check_nodes(trace, str(path))
+    return trace
 
 
 def _as_input_error(path: Path, error: AstraInputError) -> InputError:

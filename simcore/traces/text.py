@@ -24,8 +24,10 @@ from simcore.astra.loops.workload import LayerPart, TextWorkload
 from simcore.document.problem import InputError, Problem
 from simcore.traces.base import Request, TraceSet, refuse
 
-MOST_NODES = 5_000_000
+MOST_NODES = 1_000_000
 """Nodes of one trace at most."""
+_MOST_STEPS = 10_000_000
+"""Changes of state of a loop that are played at most."""
 
 _KINDS = {
     Collective.ALL_REDUCE: CommType.ALL_REDUCE,
@@ -55,8 +57,12 @@ class TextSource:
             sizes, model = logical_sizes(workload, request.dimensions, False)
             if sizes != request.dimensions:
                 refuse(request.path, "model-parallel groups of whole dimensions", f"{workload.group} NPUs of a group")
-            recorder = _Recorder(workload, request.passes, len(sizes), model)
+            recorder = _Recorder(workload, 1, len(sizes), model)
             recorder.play()
+            if request.passes > 1:
+                _check_passes(recorder, request)
+                recorder = _Recorder(workload, request.passes, len(sizes), model)
+                recorder.play()
         except AstraInputError as error:
             found = "one where " + str(error).removeprefix(f"{request.path}: ")
             raise InputError([Problem((request.path,), "a text workload that can be played", found)], "trace") from None
@@ -65,6 +71,15 @@ class TextSource:
             npus *= size
         trace = tuple(recorder.nodes)
         return TraceSet((trace,) * npus, notes=_notes(recorder))
+
+
+def _check_passes(alone: _Recorder, request: Request) -> None:
+    """Refuse more passes than a trace can have nodes, by those of one pass."""
+    nodes, steps = len(alone.nodes), alone.steps
+    most = max(1, min(MOST_NODES // max(1, nodes), _MOST_STEPS // max(1, steps)))
+    if request.passes > most:
+        found = f"{request.passes:,} passes of {nodes:,} nodes"
+        refuse(request.path, f"at most {MOST_NODES:,} nodes", found, f"--num-passes {most}")
 
 
 class _Recorder:

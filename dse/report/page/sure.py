@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import recommended
 from dse.report.intervals import interval_of
 from dse.report.machines import describe_machines
 from dse.report.page.base import Column, Section, escape_html, front_rows, paragraphs, shown_note, table, trial_name
 from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary
 from dse.report.units import MISSING, format_brief, format_number, format_percent, format_with_unit, label, scale
-from dse.report.words import ties_note
+from dse.report.words import equals_note, ties_note
 from dse.space.objective import Objective
 from dse.whatif.answers import FACTORS, AtBatch, Scenarios, Sureness
 from dse.whatif.drawn import is_drawn
@@ -32,7 +33,8 @@ def sure_section(record: StudyRecord, summary: Summary) -> Section | None:
     columns = [Column("design"), *(Column(name, number=True) for name in known)]
     rows = [[row, *(escape_html(texts[at]) for texts in known.values())] for at, (_, row) in enumerate(shown)]
     title = "How sure the front is"
-    notes = paragraphs([*_notes(record, summary), ties_note(summary), shown_note(summary)])
+    equal = equals_note(summary, recommended(record, summary))
+    notes = paragraphs([*_notes(record, summary), ties_note(summary), equal, shown_note(summary)])
     body = notes + _robust_pick(summary) + table(title, columns, rows) + _assumptions(summary.what_if.scenarios)
     return Section("sure", title, body, "Sureness")
 

@@ -7,6 +7,7 @@ A trace is a sequence of records, each a protobuf varint length followed by that
 
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ MAX_RECORD_BYTES = 1 << 26
 """Largest single record read [B]."""
 
 SCHEMA_VERSION = "0.0.4"
+RANKS, NODES = "num_ranks", "num_nodes"
+"""In the first record, the number of ranks whose traces were written together, and of the nodes of this one."""
 
 Scalar = bool | int | float | str | bytes
 Value = Scalar | tuple[Scalar, ...]
@@ -146,6 +149,20 @@ def compute_node(id: int, duration_us: int, deps: Iterable[int] = ()) -> TraceNo
     )
 
 
+def process_groups(node: TraceNode) -> dict[str, tuple[int, ...]]:
+    """The members of the process groups that a metadata node of PyTorch lists, none for all ranks.
+
+    Empty for other nodes, and where the text is no such list.
+    """
+    if node.type is not NodeType.METADATA or node.inputs is None:
+        return {}
+    try:
+        entries = json.loads(node.inputs.values[2:-2])
+        return {str(entry["pg_name"]): tuple(map(int, entry["ranks"])) for entry in entries}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
 def read_bytes(path: Path) -> bytes:
     """Return the content of a trace file of bounded size."""
     try:
@@ -165,25 +182,47 @@ def parse_trace(content: bytes, path: Path) -> tuple[TraceNode, ...]:
     from google.protobuf.message import DecodeError
 
     node_type = messages()["Node"]
-    nodes = []
+    nodes, said = [], 0
     try:
         for number, record in enumerate(_records(content, path)):
             if number == 0:
-                messages()["GlobalMetadata"].FromString(record)
+                said = _said(messages()["GlobalMetadata"].FromString(record), NODES)
             else:
                 nodes.append(_to_node(node_type.FromString(record)))
     except (DecodeError, ValueError) as error:
         if isinstance(error, AstraInputError):
             raise
         raise AstraInputError(f"{path}: record {number}: expected a Chakra node, got something else") from None
+    if said and said != len(nodes):
+        raise AstraInputError(f"{path}: expected the {said} nodes it says it has, got {len(nodes)}; cut short")
     return tuple(nodes)
 
 
-def write_trace(path: Path, nodes: Iterable[TraceNode]) -> None:
-    """Write a trace file, metadata first."""
+def read_count(content: bytes, path: Path) -> int:
+    """Of how many ranks the bytes of a trace say it is one; 0 where they do not say it. `path` is for messages."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        metadata = messages()["GlobalMetadata"].FromString(next(_records(content, path)))
+    except DecodeError:
+        raise AstraInputError(f"{path}: record 0: expected a trace's metadata, got something else") from None
+    return _said(metadata, RANKS)
+
+
+def _said(metadata: Any, name: str) -> int:
+    """A number of the first record; 0 where it is not there."""
+    return max((attribute.int64_val for attribute in metadata.attr if attribute.name == name), default=0)
+
+
+def write_trace(path: Path, nodes: Iterable[TraceNode], ranks: int = 0) -> None:
+    """Write a trace file; its metadata say of how many `ranks` it is one, and how many nodes it has (0: neither)."""
+    written = list(nodes)
     metadata = messages()["GlobalMetadata"](version=SCHEMA_VERSION)
+    if ranks:
+        metadata.attr.add(name=RANKS, int64_val=ranks)
+        metadata.attr.add(name=NODES, int64_val=len(written))
     with path.open("wb") as file:
-        for message in (metadata, *(_to_message(node) for node in nodes)):
+        for message in (metadata, *(_to_message(node) for node in written)):
             record = message.SerializeToString(deterministic=True)
             file.write(_varint(len(record)) + record)
 

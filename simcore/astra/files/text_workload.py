@@ -22,7 +22,8 @@ from simcore.astra.loops.workload import LayerPart, TextLayer, TextWorkload
 MAX_FIGURE = 1e15
 """Bound on times [ns] and sizes [B]: below it, doubles are exact."""
 
-_COLLECTIVES = {
+_COLLECTIVES: dict[str, Collective | None] = {
+    "NONE": None,
     "ALLREDUCE": Collective.ALL_REDUCE,
     "ALLTOALL": Collective.ALL_TO_ALL,
     "ALLGATHER": Collective.ALL_GATHER,
@@ -86,9 +87,13 @@ def _layer(words: _Words, loop: str, place: int, compute_scale: _Scale, comm_sca
     for _ in range(3):
         compute = compute_scale.apply(words.take_integer())
         word = words.take("a collective or NONE")
-        parts.append(LayerPart(compute, _COLLECTIVES.get(word), comm_scale.apply(words.take_integer())))
         if word == "ALLREDUCEALLTOALL":
             raise AstraInputError(f"{words.path}: layer {name}: ALLREDUCEALLTOALL: ASTRA-sim leaves on it; split it")
+        if word not in _COLLECTIVES:
+            known = ", ".join(_COLLECTIVES)
+            fix = "ASTRA-sim takes it for NONE" if word.isalpha() else "is a figure missing before it?"
+            raise AstraInputError(f"{words.path}: layer {name}: expected one of {known}, got {word[:40]!r}; {fix}")
+        parts.append(LayerPart(compute, _COLLECTIVES[word], comm_scale.apply(words.take_integer())))
     update = words.take_integer()
     if LOOPS[loop].has_layer_loops:
         loop = words.take_choice(tuple(LOOPS), "a loop for the layer")

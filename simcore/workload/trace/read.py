@@ -6,7 +6,6 @@ node has no time of its own unless the document says on which NPU times were rec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simcore.astra.files.chakra import CommType, NodeType, TraceNode
+from simcore.astra.files.chakra import CommType, NodeType, TraceNode, process_groups
 from simcore.astra.files.nanoseconds import IN_NANOSECONDS
 from simcore.document.problem import Refusal
 from simcore.graph import Action, Collective, Ints, NodeTable
@@ -106,7 +105,8 @@ class _Reader:
         places = {node.id: place for place, node in enumerate(ordered)}
         if len(places) < len(ordered):
             raise Refusal("every node id once in a rank's trace", f"one twice in that of rank {self.rank}")
-        self.groups = {**self.groups, **_process_groups(ordered)}
+        listed = {name: members for node in ordered for name, members in process_groups(node).items() if members}
+        self.groups = {**self.groups, **listed}
         rows = np.array([self._row(node) for node in ordered], np.int64).reshape(-1, 2)
         first_child, children, parents = self._edges(ordered, places)
         _check_acyclic(first_child, children, parents, ordered, self.rank)
@@ -219,21 +219,6 @@ class _Reader:
 
     def _refusal(self, node: TraceNode, expected: str, found: str, fix: str = "") -> Refusal:
         return Refusal(expected, f"{found} (node {node.id}, '{node.name[:60]}', of rank {self.rank})", fix)
-
-
-def _process_groups(nodes: Sequence[TraceNode]) -> dict[str, tuple[int, ...]]:
-    """The process groups that metadata nodes of PyTorch's traces list; what does not parse is no list."""
-    found: dict[str, tuple[int, ...]] = {}
-    for node in nodes:
-        if node.type is not NodeType.METADATA or node.inputs is None:
-            continue
-        try:
-            entries = json.loads(node.inputs.values[2:-2])
-            named = {str(entry["pg_name"]): tuple(map(int, entry["ranks"])) for entry in entries if entry["ranks"]}
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-        found |= named
-    return found
 
 
 def _check_acyclic(first_child: Ints, children: Ints, parents: Ints, ordered: Sequence[TraceNode], rank: int) -> None:
