@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +19,8 @@ from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import Certificate, certify, unproven_notice
 from dse.run.covered import Keys, best_of_all
 from dse.run.document import OpenStudy, is_of_this_model, open_study, proof_identity
+from dse.run.part_cells import JournalCells
+from dse.run.part_columns import PartColumns
 from dse.space.jobs import SECTIONS
 from dse.space.order import NOTICES
 from dse.space.space import Space
@@ -103,15 +104,22 @@ def _trials_in(study: OpenStudy) -> tuple[Trials, KeptTrials]:
     purchase = purchase_of(space)
     sections = purchase.sections if purchase else ()
     kept = open_journal(study.folder, space.objectives)
-    columns = Columns.of(
-        (trial_record(stored, sections) for stored in chain(kept.of_parts(), kept.scan())),
-        [objective.name for objective in space.objectives],
-    )
+    names = [objective.name for objective in space.objectives]
+    parts = [found if (found := PartColumns(part, space.objectives)).has_columns() else None for part in kept.parts]
+    columns = [
+        Columns.of((trial_record(stored, sections) for stored in kept.of_part(owner)), names)
+        if part is None
+        else part.columns()
+        for owner, part in enumerate(parts)
+    ]
+    columns.append(Columns.of((trial_record(stored, sections) for stored in kept.scan()), names))
 
     def load(rows: Rows) -> list[TrialRecord]:
         return [trial_record(stored, sections) for stored in kept.load(rows)]
 
-    return Trials(columns.at(kept.order), load), kept
+    cells = JournalCells(parts, kept.starts, kept.of_rows, lambda stored: trial_record(stored, sections))
+    read = (lambda rows: cells.cells(kept.order[rows])) if any(parts) else None
+    return Trials(Columns.join(columns).at(kept.order), load, read_cells=read), kept
 
 
 def trials_of(space: Space, stored: Sequence[StoredTrial]) -> tuple[Trials, Callable[[], Keys]]:

@@ -57,7 +57,8 @@ class KeptTrials:
         self.order = self._places = self._line_numbers = np.empty(0, dtype=np.int64)
         """Which of the rows of the parts and then of the lines each of them is; where each line begins [B]."""
         self._line_keys = bytearray()
-        self._starts = np.cumsum([0, *(part.rows for part in self.parts)])
+        self.starts = np.cumsum([0, *(part.rows for part in self.parts)])
+        """The first row of each part, and of the lines."""
         self._open: Part | None = None
         self._block: tuple[int, list[StoredTrial]] = (-1, [])
         self._last = -2
@@ -111,22 +112,22 @@ class KeptTrials:
         for start in range(0, len(self), AT_ONCE):
             yield from self.load(np.arange(start, min(start + AT_ONCE, len(self))))
 
-    def of_parts(self) -> Iterator[StoredTrial]:
-        """The trials of all rows of the parts."""
-        for start in range(0, int(self._starts[-1]), AT_ONCE):
-            yield from self._of_rows(np.arange(start, min(start + AT_ONCE, int(self._starts[-1]))))
+    def of_part(self, owner: int) -> Iterator[StoredTrial]:
+        """The trials of all rows of a part."""
+        for start in range(0, self.parts[owner].rows, AT_ONCE):
+            yield from self._read(owner, np.arange(start, min(start + AT_ONCE, self.parts[owner].rows)))
 
     def lines(self) -> Iterator[bytes]:
         """The line of each trial, in the order of their numbers."""
-        sealed = int(self._starts[-1])
+        sealed = int(self.starts[-1])
         for start in range(0, len(self), AT_ONCE):
             rows = self.order[start : start + AT_ONCE]
-            owners = np.searchsorted(self._starts, rows, side="right") - 1
+            owners = np.searchsorted(self.starts, rows, side="right") - 1
             found: dict[int, bytes] = {}
             for owner in np.unique(owners).tolist():
                 its = rows[owners == owner]
                 if owner < len(self.parts):
-                    found.update(zip(its.tolist(), self._part(owner).lines(its - self._starts[owner]), strict=True))
+                    found.update(zip(its.tolist(), self._part(owner).lines(its - self.starts[owner]), strict=True))
                 elif self._file is not None:
                     places = self._places[its - sealed].tolist()
                     found.update(zip(its.tolist(), map(self._file.line, places), strict=True))
@@ -165,19 +166,19 @@ class KeptTrials:
 
     def load(self, rows: Rows) -> list[StoredTrial]:
         """Trials, by their places in `numbers`. Raises `InputError` where they are not those of the scan any more."""
-        return self._of_rows(self.order[rows])
+        return self.of_rows(self.order[rows])
 
-    def _of_rows(self, rows: Rows) -> list[StoredTrial]:
+    def of_rows(self, rows: Rows) -> list[StoredTrial]:
         """The trials of rows of the parts and of the lines."""
-        sealed = int(self._starts[-1])
+        sealed = int(self.starts[-1])
         found: list[StoredTrial | None] = [None] * len(rows)
-        owners = np.searchsorted(self._starts, rows, side="right") - 1
+        owners = np.searchsorted(self.starts, rows, side="right") - 1
         for owner in np.unique(owners).tolist():
             where = np.flatnonzero(owners == owner)
             if owner == len(self.parts):
                 trials = [self._of_line(row) for row in (rows[where] - sealed).tolist()]
             else:
-                trials = self._of_part(owner, rows[where] - self._starts[owner])
+                trials = self._of_part(owner, rows[where] - self.starts[owner])
             for place, trial in zip(where.tolist(), trials, strict=True):
                 found[place] = trial
         return [trial for trial in found if trial is not None]
@@ -195,7 +196,7 @@ class KeptTrials:
         """Trials of one part; one after the other is read ahead."""
         if len(rows) > 1:
             return self._read(owner, rows)
-        row = int(rows[0] + self._starts[owner])
+        row = int(rows[0] + self.starts[owner])
         first, block = self._block
         if not first <= row < first + len(block):
             ahead = AT_ONCE if row == self._last + 1 else 1
