@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class Caller(Watcher):
     def note(self, text: str, done: float | None = None) -> None:
         """See `Watcher.note`."""
         self._shown.note(text, done)
+
+    def certified(self, corners: Sequence[Sequence[float]] | None) -> None:
+        """See `Watcher.certified`."""
+        self._shown.certified(corners)
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """See `Watcher.trial`; a search that is to stop ends as an interrupted one does: at once, with all it has."""

@@ -10,6 +10,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from dse.proof.certificate import proven_bounds
 from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
+from dse.run.proving import Proving, is_worth_proving
 from dse.run.reachable import check_constraints
 from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve_sampler
@@ -43,25 +45,35 @@ Drive = Callable[[Study, Limits], str]
 """Searches until a limit is reached; why it ended."""
 
 
-def optimize(space: Space, settings: Settings, folder: Path, resume: bool = False, watcher: Watcher = WATCHER) -> str:
+def optimize(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool = False,
+    watcher: Watcher = WATCHER,
+    proving: Proving | None = None,
+) -> str:
     """Runs a study into `folder`, or goes on with the one there; see `run_study`."""
-    return run_study(space, settings, RunFolder(folder, resume), watcher)
+    return run_study(space, settings, RunFolder(folder, resume), watcher, proving)
 
 
-def run_study(space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER) -> str:
+def run_study(
+    space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER, proving: Proving | None = None
+) -> str:
     """Runs a study, kept at `place`; why it ended (a reason of `dse.study.stop`, `exhausted`, `interrupted`).
 
-    What was evaluated is kept however it ends. Raises `InputError` for input that cannot be used.
+    `proving` begins the certificate while it searches. What was evaluated is kept however it ends. Raises `InputError`
+    for input that cannot be used.
     """
     try:
-        return _run_study(space, settings, place, watcher)
+        return _run_study(space, settings, place, watcher, proving)
     except Exception:
         if not watcher.interrupted:
             raise
         return "interrupted"  # the error is what a library made of Ctrl-C in a callback
 
 
-def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher) -> str:
+def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher, proving: Proving | None) -> str:
     check_constraints(space, settings.engine)
     name = _sampler_name(space, settings)
     limits = _limits(space, settings)
@@ -77,13 +89,17 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
         log = place.begin(space, document)
         sampler.on_note = watcher.note
         if isinstance(sampler, Prover):
-            closing.callback(lambda prover: place.conclude(prover.proof()), sampler)
+            closing.callback(lambda prover: place.conclude(space, prover.proof()), sampler)
         closing.callback(log.close)
         watcher.start(name, len(known))
         study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)
         if checkpoint is not None:
             study.skip(checkpoint.trials, known.digests(checkpoint.trials))
             watcher.skip(checkpoint.trials, front_before(known, space.objectives))
+        # A prover has a certificate of its own.
+        if proving is not None and not isinstance(sampler, Prover) and is_worth_proving(space, settings.engine):
+            proving.begin(partial(place.space, space), settings.engine, watcher)
+            study.between = proving.between
         try:
             return drive(study, limits)
         except KeyboardInterrupt:

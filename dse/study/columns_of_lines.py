@@ -141,6 +141,16 @@ class LineColumns:
             self._columns[kind, place] = found
         return found
 
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """The numbers at each place among the metrics, NaN where there are none."""
+        found: dict[str, NDArray[np.float64]] = {}
+        for (kind, place), column in self._columns.items():
+            if kind in ("int", "float") and place.startswith("/user_attrs/metrics/"):
+                values = found.setdefault(place, np.full(self.rows, np.nan))
+                known = column.known[: self.rows]
+                values[known] = column.values[: self.rows][known]
+        return found
+
     def arrays(self) -> tuple[dict[str, pa.Array], list[str]]:
         """All columns by name, and the names of those that have few different values."""
         import pyarrow as pa

@@ -9,6 +9,7 @@ lines, `load` says so.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from array import array
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from dse.evaluate.evaluate import Outcome
 from dse.space.objective import Objective
 from dse.study.files import write_pieces
-from dse.study.keys import key_digest
+from dse.study.keys import DIGESTS, key_digest
 from dse.study.open_file import OpenFile
 from dse.study.optuna_file import CREATE_STUDY, read_line, study_line
 from dse.study.parts import FIX, Part
@@ -56,7 +57,8 @@ class KeptTrials:
         self.order = self._places = self._line_numbers = np.empty(0, dtype=np.int64)
         """Which of the rows of the parts and then of the lines each of them is; where each line begins [B]."""
         self._line_keys = bytearray()
-        self._starts = np.cumsum([0, *(part.rows for part in self.parts)])
+        self.starts = np.cumsum([0, *(part.rows for part in self.parts)])
+        """The first row of each part, and of the lines."""
         self._open: Part | None = None
         self._block: tuple[int, list[StoredTrial]] = (-1, [])
         self._last = -2
@@ -110,22 +112,22 @@ class KeptTrials:
         for start in range(0, len(self), AT_ONCE):
             yield from self.load(np.arange(start, min(start + AT_ONCE, len(self))))
 
-    def of_parts(self) -> Iterator[StoredTrial]:
-        """The trials of all rows of the parts."""
-        for start in range(0, int(self._starts[-1]), AT_ONCE):
-            yield from self._of_rows(np.arange(start, min(start + AT_ONCE, int(self._starts[-1]))))
+    def of_part(self, owner: int) -> Iterator[StoredTrial]:
+        """The trials of all rows of a part."""
+        for start in range(0, self.parts[owner].rows, AT_ONCE):
+            yield from self._read(owner, np.arange(start, min(start + AT_ONCE, self.parts[owner].rows)))
 
     def lines(self) -> Iterator[bytes]:
         """The line of each trial, in the order of their numbers."""
-        sealed = int(self._starts[-1])
+        sealed = int(self.starts[-1])
         for start in range(0, len(self), AT_ONCE):
             rows = self.order[start : start + AT_ONCE]
-            owners = np.searchsorted(self._starts, rows, side="right") - 1
+            owners = np.searchsorted(self.starts, rows, side="right") - 1
             found: dict[int, bytes] = {}
             for owner in np.unique(owners).tolist():
                 its = rows[owners == owner]
                 if owner < len(self.parts):
-                    found.update(zip(its.tolist(), self._part(owner).lines(its - self._starts[owner]), strict=True))
+                    found.update(zip(its.tolist(), self._part(owner).lines(its - self.starts[owner]), strict=True))
                 elif self._file is not None:
                     places = self._places[its - sealed].tolist()
                     found.update(zip(its.tolist(), map(self._file.line, places), strict=True))
@@ -135,8 +137,17 @@ class KeptTrials:
     def _keys(self) -> tuple[NDArray[Any], Rows]:
         """Digests of the keys of all trials, and the order of those."""
         digests = bytearray().join(key_digest(key) for part in self.parts for key in part.read_keys())
-        found = np.frombuffer(bytes(digests + self._line_keys), dtype="S16")[self.order]
+        found = np.frombuffer(bytes(digests + self._line_keys), dtype=DIGESTS)[self.order]
         return found, np.argsort(found, kind="stable")
+
+    @property
+    def keys(self) -> NDArray[Any]:
+        """Digests of the keys of the trials' designs (`dse.study.keys`), in order."""
+        return self._keys[0]
+
+    def digest(self) -> str:
+        """What trials with other numbers, or of other designs, do not have in common."""
+        return hashlib.blake2b(self.numbers.tobytes() + self.keys.tobytes(), digest_size=16).hexdigest()
 
     def digests(self, before: int) -> Iterator[bytes]:
         """Sixteen bytes of the key of each trial with a number below `before` (`dse.study.keys`)."""
@@ -146,7 +157,7 @@ class KeptTrials:
     def get(self, key: str) -> Outcome | None:
         """The outcome of the design of a key."""
         keys, by_key = self._keys
-        wanted = np.frombuffer(key_digest(key), dtype="S16")[0]
+        wanted = np.frombuffer(key_digest(key), dtype=DIGESTS)[0]
         place = int(np.searchsorted(keys, wanted, sorter=by_key))
         if place == len(self) or keys[by_key[place]] != wanted:
             return None
@@ -155,19 +166,19 @@ class KeptTrials:
 
     def load(self, rows: Rows) -> list[StoredTrial]:
         """Trials, by their places in `numbers`. Raises `InputError` where they are not those of the scan any more."""
-        return self._of_rows(self.order[rows])
+        return self.of_rows(self.order[rows])
 
-    def _of_rows(self, rows: Rows) -> list[StoredTrial]:
+    def of_rows(self, rows: Rows) -> list[StoredTrial]:
         """The trials of rows of the parts and of the lines."""
-        sealed = int(self._starts[-1])
+        sealed = int(self.starts[-1])
         found: list[StoredTrial | None] = [None] * len(rows)
-        owners = np.searchsorted(self._starts, rows, side="right") - 1
+        owners = np.searchsorted(self.starts, rows, side="right") - 1
         for owner in np.unique(owners).tolist():
             where = np.flatnonzero(owners == owner)
             if owner == len(self.parts):
                 trials = [self._of_line(row) for row in (rows[where] - sealed).tolist()]
             else:
-                trials = self._of_part(owner, rows[where] - self._starts[owner])
+                trials = self._of_part(owner, rows[where] - self.starts[owner])
             for place, trial in zip(where.tolist(), trials, strict=True):
                 found[place] = trial
         return [trial for trial in found if trial is not None]
@@ -185,7 +196,7 @@ class KeptTrials:
         """Trials of one part; one after the other is read ahead."""
         if len(rows) > 1:
             return self._read(owner, rows)
-        row = int(rows[0] + self._starts[owner])
+        row = int(rows[0] + self.starts[owner])
         first, block = self._block
         if not first <= row < first + len(block):
             ahead = AT_ONCE if row == self._last + 1 else 1

@@ -107,9 +107,9 @@ def _walk(node: Any, where: str, found: list[str]) -> None:
         found.append(where)
         return
     for key, inner in items:
-        _walk(inner, f"{where}/{pointer_key(str(key))}", found)
+        _walk(inner, f"{where}/{pointer_text(str(key))}", found)
 
 
-def pointer_key(key: str) -> str:
+def pointer_text(key: str) -> str:
     """A key as it stands in a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.study.columns_of_lines import LINE, SHAPE, LineColumns
+from dse.study.derived import JOB, METRIC, Derived, read_places
 from dse.study.files import part_of, synchronise_folder
 from dse.study.leaves import GAP, Kind, pointers, template, text_of, write_leaf
 from dse.study.optuna_file import seal, unseal
@@ -57,10 +58,13 @@ def missing_parts(paths: Sequence[Path]) -> list[str]:
     return [name for number in range(last) if (name := PART.format(number)) not in known]
 
 
-def write_part(path: Path, lines: Iterable[bytes], most: int, told: Mapping[str, Any]) -> None:
+def write_part(
+    path: Path, lines: Iterable[bytes], most: int, told: Mapping[str, Any], beside: Derived | None = None
+) -> None:
     """Write a part of up to `most` sound lines, which is there afterwards whatever happens, or is not.
 
-    `told` is kept in it (`Part.told`): anything that JSON can say.
+    `told` is kept in it (`Part.told`): anything that JSON can say. `beside` are the metrics of the lines' trials, which
+    have been added when the lines have been gone through.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -68,10 +72,12 @@ def write_part(path: Path, lines: Iterable[bytes], most: int, told: Mapping[str,
     columns = LineColumns(most)
     columns.fill(unseal(line).decode() for line in lines)
     arrays, repeated = columns.arrays()
-    noted = json.dumps({"form": FORM, **told})
+    more, places = ({}, None) if beside is None else beside.arrays(columns)
+    arrays |= more
+    noted = json.dumps({"form": FORM, **({} if places is None else {"metrics": places}), **told})
     table = pa.table(arrays)
     plain = [name for name in arrays if name not in repeated]
-    floats = [name for name in plain if name.startswith("float ")]
+    floats = [name for name in plain if name.startswith(("float ", METRIC))]
     hidden = part_of(path)
     try:
         with hidden.open("wb") as file:
@@ -126,10 +132,10 @@ class Part:
         size = sum(found.row_group(group).total_byte_size for group in range(found.num_row_groups))
         if found.num_rows > MOST_ROWS or found.num_columns > MOST_COLUMNS or size > MOST_BYTES:
             raise ValueError(f"{found.num_rows} rows, {found.num_columns} columns, {size} bytes")
-        types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+        types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), METRIC: pa.float64(), JOB: pa.int64()}
         for column in self._file.schema_arrow:
             kind = column.name.partition(" ")[0]
-            if column.type != types.get(kind, pa.string()) or kind not in (*_KINDS, SHAPE, LINE):
+            if column.type != types.get(kind, pa.string()) or kind not in (*_KINDS, METRIC, JOB, SHAPE, LINE):
                 raise ValueError(f"a column '{column.name[:80]}' of {column.type}")
         self.names = tuple(self._file.schema_arrow.names)
         if SHAPE not in self.names or len(set(self.names)) < len(self.names):
@@ -184,6 +190,54 @@ class Part:
                 found[known] = values[known]
         return found
 
+    def plain(self, name: str) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+        """A column of numbers, or of true and false: which trials have a value there, and the values, `[rows]`."""
+        if name not in self.names:
+            return np.zeros(self.rows, dtype=bool), np.zeros(self.rows)
+        with _Explained(self.path):
+            column = self.read([name]).column(0)
+            filled = column.fill_null(False if name.startswith("bool ") else 0)
+            return column.is_valid().to_numpy(), filled.to_numpy(zero_copy_only=False)
+
+    @cached_property
+    def derived(self) -> dict[str, str | None] | None:
+        """Where the metrics stand (`dse.study.derived`); None where the part has not all that there are now."""
+        return read_places(self.told.get("metrics")) if JOB in self.names else None
+
+    def metric(self, name: str) -> NDArray[np.float64]:
+        """A metric of each trial, where there are `derived` ones; NaN where a trial has none, `[rows]`."""
+        place = (self.derived or {}).get(name)
+        if place is not None:
+            return self.figures(place)
+        column = f"{METRIC} {name}"
+        if column not in self.names:
+            return np.full(self.rows, np.nan)
+        with _Explained(self.path):
+            found: NDArray[np.float64] = self.read([column]).column(0).to_numpy(zero_copy_only=False)
+        return found
+
+    def jobs(self) -> NDArray[np.uint64]:
+        """The digest of the job of each trial, where there are `derived` ones, `[rows]`."""
+        with _Explained(self.path):
+            found = self.read([JOB]).column(0).fill_null(0).to_numpy()
+        return np.ascontiguousarray(found).view(np.uint64)
+
+    def shapes(self) -> tuple[NDArray[np.int32], list[dict[str, list[str]]]]:
+        """Which shape each trial has, `[rows]`; of each shape the places, by the two keys above them.
+
+        `{"/user_attrs/params": [...]}` has the whole places below that, in the order of the line.
+        """
+        with _Explained(self.path):
+            column = self.read([SHAPE]).column(0).chunk(0)
+            codes = column.indices.fill_null(-1).to_numpy().astype(np.int32)
+            found = []
+            for shape in column.dictionary.to_pylist():
+                by_head: dict[str, list[str]] = {}
+                for place in _checked_places(shape):
+                    by_head.setdefault("/".join(place.split("/")[:3]), []).append(place)
+                found.append(by_head)
+        return codes, found
+
     def words(self, place: str) -> tuple[NDArray[np.int32], list[str]]:
         """The text at a place of each trial, `[rows]`: which of those that it comes with, -1 where there is none."""
         name = f"text {place}"
@@ -202,7 +256,7 @@ class Part:
 
     @cached_property
     def _table(self) -> pa.Table:
-        return self.read(self.names)
+        return self.read([name for name in self.names if not name.startswith((METRIC, JOB))])
 
     def forget(self) -> None:
         """Hold no rows any more; they are read again when they are asked for."""
@@ -224,11 +278,15 @@ def _lines(table: pa.Table) -> Iterator[str]:
             yield line
             continue
         if shape not in known:
-            if shape is None or len(shape) > MOST_SHAPE or shape.count(GAP) > MOST_COLUMNS:
-                raise ValueError("a shape that is too large")
-            known[shape] = template(shape), [leaves.get(place, nothing) for place in pointers(shape)]
+            known[shape] = template(shape), [leaves.get(place, nothing) for place in _checked_places(shape)]
         form, columns = known[shape]
         yield form % tuple([column[row] for column in columns])
+
+
+def _checked_places(shape: str | None) -> list[str]:
+    if shape is None or len(shape) > MOST_SHAPE or shape.count(GAP) > MOST_COLUMNS:
+        raise ValueError("a shape that is none, or too large")
+    return pointers(shape)
 
 
 def _merge(leaves: dict[str, list[str]], place: str, found: list[str | None]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.space.objective import Objective
+from dse.study.derived import Derived
 from dse.study.files import write_pieces
 from dse.study.optuna_file import CREATE_TRIAL, read_line
 from dse.study.parts import free_part, write_part
@@ -32,17 +33,27 @@ def seal_lines(
     with journal.open("rb") as file:
         sound = _trial_lines(iter(file), objectives, rest)
         for part in range(parts):
-            last = part == parts - 1
-            write_part(free_part(journal.parent), islice(sound, rows), rows, (told or {}) if last else {})
-        rest += sound
+            metrics, last = Derived(), part == parts - 1
+            lines = _counted(islice(sound, rows), metrics)
+            write_part(free_part(journal.parent), lines, rows, (told or {}) if last else {}, metrics)
+        rest += (line for line, _ in sound)
     write_pieces(journal, rest, durable=True)
 
 
-def _trial_lines(lines: Iterator[bytes], objectives: tuple[Objective, ...], rest: list[bytes]) -> Iterator[bytes]:
-    """The sound lines of trials; what else stays goes to `rest`."""
+def _counted(trials: Iterator[tuple[bytes, StoredTrial]], metrics: Derived) -> Iterator[bytes]:
+    """The lines of trials, whose metrics are added as they pass."""
+    for line, trial in trials:
+        metrics.add(trial)
+        yield line
+
+
+def _trial_lines(
+    lines: Iterator[bytes], objectives: tuple[Objective, ...], rest: list[bytes]
+) -> Iterator[tuple[bytes, StoredTrial]]:
+    """The sound lines of trials, and these; what else stays goes to `rest`."""
     for line in lines:
         found = read_line(line, objectives)
         if isinstance(found, StoredTrial):
-            yield line
+            yield line, found
         elif found is None or ("trial_id" not in found and found["op_code"] != CREATE_TRIAL):
             rest.append(line)

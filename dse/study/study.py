@@ -52,6 +52,8 @@ class Study:
     ledger: Ledger
     on_trial: Callable[[int, Mapping[str, Any], Outcome], None] = WATCHER.trial
     """Told of every trial (`dse.study.watch.Watcher.trial`)."""
+    between: Callable[[], None] = lambda: None  # a field's default
+    """Called between two batches."""
     trials: int = 0
     _proposed: set[bytes] = field(default_factory=set)
     _uncounted: deque[Trial] = field(default_factory=deque)
@@ -135,6 +137,7 @@ class Study:
             if (reason := self.reason()) is not None:
                 self._ended = reason
                 return
+            self.between()
             self._remember()
             count = min(self.space.settings.batch, limits.trials - self.ledger.claimed)
             batch = self.ask(self.sampler.next_batch(count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,12 @@ class Watcher:
 
     def note(self, text: str, done: float | None = None) -> None:
         """What is being done in this phase while there are no trials, and which share of that is done."""
+
+    def certified(self, corners: Sequence[Sequence[float]] | None) -> None:
+        """Of the space it is proven by now that no design is better than all of these rows in any objective.
+
+        They are to be minimised; None: nothing is proven of all objectives together.
+        """
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """One more trial is done, with these values of its holes; `number` were done before it."""
