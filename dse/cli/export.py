@@ -1,7 +1,7 @@
 """Write a design as the arguments or the configuration of a program that trains, and say what it cannot be told.
 
-Without a pick it is the design that the run recommends. The file goes to stdout, or where --out says; what the program
-cannot be told goes to stderr.
+With --optuna, write all trials of a run as a journal file of Optuna instead. Without a pick it is the design that the
+run recommends. The file goes to stdout, or where --out says; what the program cannot be told goes to stderr.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ EXAMPLES = """examples:
   dse export runs/transformer1t --for megatron                    # the design to build
   dse export runs/llama70b knee --for torchtitan --out launch.sh
   dse export design.yaml --for deepspeed --out ds_config.json
+  dse export runs/transformer1t --optuna trials.log               # all trials; optuna-dashboard trials.log
 
 megatron and torchtitan give a shell script, to be run once on each node; deepspeed gives its JSON configuration.
 --json prints {target, file, text, unsaid, notes}; unsaid lists {path, design, runs}.
+With --optuna it prints {file, trials}.
 """
 
 
@@ -37,7 +39,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "pick", metavar="TRIAL", nargs="?", help="a trial's number, knee, robust or best:METRIC [the design to build]"
     )
-    command.add_argument("--for", dest="target", required=True, choices=TARGETS, help="the program that trains")
+    what = command.add_mutually_exclusive_group(required=True)
+    what.add_argument("--for", dest="target", choices=TARGETS, help="the program that trains")
+    what.add_argument("--optuna", type=Path, metavar="FILE", help="write the run's trials as an Optuna journal file")
     command.add_argument("--workload", metavar="NAME", help="of a run for several workloads, the one to export")
     command.add_argument("--out", type=Path, metavar="FILE", help="where the file goes [stdout]")
     command.add_argument("--json", action="store_true", help="print file, what is left out and notes as JSON")
@@ -48,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
     from dse.export import export
     from simcore.document.problem import InputError
 
+    if options.optuna is not None:
+        return _run_optuna(options)
     if problems := file_problems("--out", options.out):
         raise InputError(problems, "command line")
     exported = export(_design(options), options.target)
@@ -58,6 +64,29 @@ def run(options: argparse.Namespace) -> int:
     elif options.out is None:
         print(exported.text, end="")
     _say(exported)
+    return 0
+
+
+def _run_optuna(options: argparse.Namespace) -> int:
+    """Write the trials of a run as a journal of Optuna."""
+    from dse.run.document import open_study
+    from dse.study.whole_journal import write_whole_journal
+    from simcore.document.problem import InputError, Problem
+
+    problems = file_problems("--optuna", options.optuna)
+    given = {"TRIAL": options.pick, "--workload": options.workload, "--out": options.out}
+    problems += [
+        Problem((name,), "none with --optuna, which writes all trials", str(value))
+        for name, value in given.items()
+        if value is not None
+    ]
+    if problems:
+        raise InputError(problems, "command line")
+    study = open_study(options.subject)
+    count = write_whole_journal(study.folder, study.space.name, study.space.objectives, options.optuna)
+    if options.json:
+        print(json.dumps({"file": str(options.optuna), "trials": count}))
+    print(f"wrote {count} trials to {options.optuna}", file=sys.stderr)
     return 0
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dse.door.progress import Progress
     from dse.door.reports import Reported
     from dse.evaluate.record import StudyRecord, TrialRecord
+    from dse.run.proving import Proving
     from dse.space.space import Space
 
 ENDED = {
@@ -107,6 +108,7 @@ def run(options: argparse.Namespace) -> int:
     from dse.run.drive import optimize
     from dse.run.extensions import check_installed
     from dse.run.place import next_free
+    from dse.run.proving import Proving
     from dse.run.settings import settle
 
     if options.resume and options.out is not None:
@@ -121,13 +123,14 @@ def run(options: argparse.Namespace) -> int:
         print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
     interrupt: Interrupt = options.interrupt
+    proving = Proving()
     with Progress(space, settings.trials, interrupt, _is_live(options.live)) as progress:
         interrupt.farewell = lambda: _farewell(progress, folder)
         with _silence_ray(settings.executor):
-            ended = optimize(space, settings, folder, options.resume, progress)
+            ended = optimize(space, settings, folder, options.resume, progress, proving)
         if ended == "interrupted":
             raise KeyboardInterrupt
-        reported = _report(folder, progress)
+        reported = _report(folder, progress, proving)
     record = _print_report(reported, options.json)
     proven = ended == "exhausted" and record.proof is not None  # then the proof says it
     if ended in ENDED and len(record.trials) < settings.trials and not proven:
@@ -150,12 +153,12 @@ def _is_live(asked: bool) -> bool:
     return asked and is_redrawn()
 
 
-def _report(folder: Path, progress: Progress) -> Reported:
+def _report(folder: Path, progress: Progress, proving: Proving) -> Reported:
     """Write the reports of a run folder."""
     progress.phase("bounding")
     from dse.door.reports import report_run  # brings what draws: only now, and shown
 
-    return report_run(folder, watcher=progress, may_be_empty=True)
+    return report_run(folder, watcher=progress, may_be_empty=True, prove=proving.certify)
 
 
 def _print_report(reported: Reported, as_json: bool) -> StudyRecord:

@@ -15,6 +15,7 @@ from dse.evaluate.record import TrialRecord
 from dse.run.document import open_space, open_study
 from dse.run.drive import run_study
 from dse.run.place import InMemory, RunFolder
+from dse.run.proving import Proving
 from dse.run.record import record_in, record_of, trials_of
 from dse.run.settings import settle
 from dse.space.space import Space, load_space
@@ -65,14 +66,16 @@ def optimize(
     place = InMemory() if folder is None else RunFolder(Path(folder), asked["resume"])
     with _progress(loaded, settings.trials) if progress else nullcontext(WATCHER) as shown:
         caller = Caller(shown, callback)
-        ended = run_study(loaded, settings, place, caller)
+        proving = Proving()
+        ended = run_study(loaded, settings, place, caller, proving)
         ended = "stopped" if caller.stopped else ended
         if isinstance(place, InMemory):
             shown.phase("bounding")
             done = sorted(place.log.trials, key=lambda trial: trial.number)
-            record = record_of(loaded, place.document, trials_of(loaded, done), place.proof, note=shown.note)
+            found, prove = trials_of(loaded, done), proving.certify
+            record = record_of(loaded, place.document, found, place.proof, note=shown.note, prove=prove)
             return Run(record, ended, Study(loaded, settings.engine))
-        return _reported(place.path, ended, shown)
+        return _reported(place.path, ended, shown, proving)
 
 
 def _open(space: Space | str | Path | Mapping[str, Any]) -> tuple[Space, Mapping[str, Any] | None]:
@@ -89,12 +92,12 @@ def _progress(space: Space, trials: int) -> Any:
     return Progress(space, trials, Interrupt())
 
 
-def _reported(folder: Path, ended: str, shown: Watcher) -> Run:
+def _reported(folder: Path, ended: str, shown: Watcher, proving: Proving) -> Run:
     """The run in a folder, with its reports unless it was broken off: who does that does not want to wait."""
     if ended in ("interrupted", "stopped"):
         study = open_study(folder)
-        record = record_in(study, watcher=shown)
+        record = record_in(study, watcher=shown, prove=proving.certify)
     else:
-        reported = report_run(folder, watcher=shown, may_be_empty=True)
+        reported = report_run(folder, watcher=shown, may_be_empty=True, prove=proving.certify)
         study, record = reported.study, reported.record
     return Run(record, ended, Study.of(study))

@@ -8,17 +8,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.door.display import Display
 from dse.door.interrupt import Interrupt
 from dse.door.live import LiveFront
 from dse.evaluate.evaluate import Outcome
-from dse.evaluate.pareto import front_mask
+from dse.evaluate.pareto import front_mask, shares_behind
 from dse.execute import Executor, Status
 from dse.space.objective import losses
 from dse.space.order import ADVICE, NOTICES
@@ -86,6 +87,7 @@ class Progress(Watcher):
         self.done = self._fresh = 0
         """Trials that the journal has, as far as is known here."""
         self._points = np.empty((0, len(space.objectives)))
+        self._corners: NDArray[np.float64] | None = None
         self._begun, self._looked, self._searching = time.monotonic(), 0.0, False
         self._over = False
         self._executor: Executor | None = None
@@ -117,6 +119,12 @@ class Progress(Watcher):
             self._display.say(f"note: {notice}")
         self._phases.phase(SEARCHING)
 
+    def skip(self, done: int, front: NDArray[np.float64]) -> None:
+        """See `Watcher.skip`."""
+        self.done, self._points = done, front
+        for row in front:
+            self._front.add(row, front)
+
     def watch(self, executor: Executor) -> None:
         """Show how the workers of an executor are doing, while they start too."""
         self._executor = executor
@@ -131,6 +139,12 @@ class Progress(Watcher):
     def note(self, text: str, done: float | None = None) -> None:
         """See `Watcher.note`; while a study searches it is the sampler's."""
         self._phases.note(f"{self._counted()}, then {text}" if self._searching else text, done)
+
+    def certified(self, corners: Sequence[Sequence[float]] | None) -> None:
+        """See `Watcher.certified`."""
+        if corners is not None:
+            rows = np.array(corners, float).reshape(-1, self._points.shape[1])
+            self._corners = rows[front_mask(rows)]
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """One more trial is done."""
@@ -169,7 +183,7 @@ class Progress(Watcher):
             for column, objective in enumerate(self._space.objectives):
                 best = objective.sign * float(points[:, column].min())
                 parts.append(f"{objective.name} {format_with_unit(best, objective.unit)}")
-        parts.append(f"front {len(np.unique(points, axis=0))}")
+        parts.append(f"front {len(np.unique(points, axis=0))}{self._proven()}")
         if self._status is not None:
             parts.append(
                 f"{self._status.nodes} nodes · {self._status.workers} of {self._status.wanted} workers · "
@@ -178,6 +192,15 @@ class Progress(Watcher):
             if not self._fresh and self._status.flying:
                 parts.append(FIRST)
         return " · ".join(parts)
+
+    def _proven(self) -> str:
+        """How far the front can be from the true one, as far as that is proven by now."""
+        from dse.report.units import format_percent
+
+        if self._corners is None or not len(self._points):
+            return ""
+        behind = float(shares_behind(self._points, self._corners).max())
+        return f", at most {format_percent(behind)} behind" if np.isfinite(behind) else ""
 
     def _end_search(self) -> None:
         """One last line of the search."""

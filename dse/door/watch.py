@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import TrialRecord
@@ -25,6 +28,15 @@ class Caller(Watcher):
         """See `Watcher.start`."""
         self._shown.start(sampler, known)
 
+    @property
+    def wants_all(self) -> bool:
+        """See `Watcher.wants_all`: a callback is told of each trial."""
+        return self._callback is not None
+
+    def skip(self, done: int, front: NDArray[np.float64]) -> None:
+        """See `Watcher.skip`."""
+        self._shown.skip(done, front)
+
     def watch(self, executor: Executor) -> None:
         """See `Watcher.watch`."""
         self._shown.watch(executor)
@@ -36,6 +48,10 @@ class Caller(Watcher):
     def note(self, text: str, done: float | None = None) -> None:
         """See `Watcher.note`."""
         self._shown.note(text, done)
+
+    def certified(self, corners: Sequence[Sequence[float]] | None) -> None:
+        """See `Watcher.certified`."""
+        self._shown.certified(corners)
 
     def trial(self, number: int, params: Mapping[str, Any], outcome: Outcome) -> None:
         """See `Watcher.trial`; a search that is to stop ends as an interrupted one does: at once, with all it has."""

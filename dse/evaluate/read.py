@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from dse.evaluate.record import TrialRecord
+from dse.evaluate.trial import TrialRecord
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
 from simcore.metrics import METRICS, metrics

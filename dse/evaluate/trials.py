@@ -14,13 +14,14 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.cells import Cells, ReadCells
 from dse.evaluate.trial import VALID, State, TrialRecord
 
 AT_ONCE = 500
@@ -33,6 +34,8 @@ _JOB = ("workload", "parallelism", "software")
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
+First = tuple[int, int]
+"""The first trial that has a name, and its place there."""
 Load = Callable[[Rows], Sequence[TrialRecord]]
 """The whole trials of some rows, in that order."""
 
@@ -43,6 +46,16 @@ class Texts:
 
     codes: NDArray[np.int32]
     texts: tuple[str, ...]
+
+    @staticmethod
+    def join(columns: Sequence[Texts]) -> Texts:
+        """One column, and others after it."""
+        places: dict[str, int] = {}
+        codes = []
+        for one in columns:
+            moved = np.array([*(places.setdefault(text, len(places)) for text in one.texts), -1], dtype=np.int32)
+            codes.append(moved[one.codes])
+        return Texts(np.concatenate(codes), (*places,))
 
 
 @dataclass(frozen=True)
@@ -63,9 +76,19 @@ class Columns:
     designed: NDArray[np.bool_]
     possible: NDArray[np.bool_]
     """Whether it has a design, and whether that is a valid one."""
-    params: tuple[str, ...] = ()
-    violations: tuple[str, ...] = ()
-    """Names of parameters and of constraints, in order of first appearance."""
+    first_params: Mapping[str, First] = field(default_factory=dict)
+    first_violations: Mapping[str, First] = field(default_factory=dict)
+    """Names of parameters and of constraints, with their first appearance."""
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """Names of parameters in order of first appearance."""
+        return tuple(sorted(self.first_params, key=self.first_params.__getitem__))
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """Names of constraints, likewise."""
+        return tuple(sorted(self.first_violations, key=self.first_violations.__getitem__))
 
     @staticmethod
     def of(trials: Iterable[TrialRecord], names: Sequence[str] = ()) -> Columns:
@@ -74,6 +97,26 @@ class Columns:
         for trial in trials:
             builder.add(trial)
         return builder.build()
+
+    @staticmethod
+    def join(columns: Sequence[Columns]) -> Columns:
+        """The columns of some trials, and of others after them."""
+        names = dict.fromkeys(name for one in columns for name in one.values)
+        firsts: tuple[dict[str, First], dict[str, First]] = ({}, {})
+        for one in columns:
+            for known, found in zip(firsts, (one.first_params, one.first_violations), strict=True):
+                known.update({name: min(at, known.get(name, at)) for name, at in found.items()})
+        return Columns(
+            np.concatenate([one.number for one in columns]),
+            {name: Texts.join([one.texts[name] for one in columns]) for name in TEXTS},
+            {name: np.concatenate([one.value(name) for one in columns]) for name in names},
+            np.concatenate([one.worst for one in columns]),
+            np.concatenate([one.job for one in columns]),
+            np.concatenate([one.simulated for one in columns]),
+            np.concatenate([one.designed for one in columns]),
+            np.concatenate([one.possible for one in columns]),
+            *firsts,
+        )
 
     def at(self, rows: Rows) -> Columns:
         """The columns of some of the trials, in that order."""
@@ -86,8 +129,8 @@ class Columns:
             self.simulated[rows],
             self.designed[rows],
             self.possible[rows],
-            params=self.params,
-            violations=self.violations,
+            self.first_params,
+            self.first_violations,
         )
 
     def value(self, name: str) -> Floats:
@@ -105,9 +148,8 @@ class _Builder:
         self._codes = {name: array("i") for name in TEXTS}
         self._values = {name: array("d") for name in names}
         self._flags = bytearray()
-        self._params: dict[str, tuple[int, int]] = {}
-        self._violations: dict[str, tuple[int, int]] = {}
-        """Name -> the first trial that has it, and its place there."""
+        self._params: dict[str, First] = {}
+        self._violations: dict[str, First] = {}
 
     def add(self, trial: TrialRecord) -> None:
         """One more trial."""
@@ -145,12 +187,12 @@ class _Builder:
             flags[:, 0],
             flags[:, 1],
             flags[:, 2],
-            params=tuple(sorted(self._params, key=self._params.__getitem__)),
-            violations=tuple(sorted(self._violations, key=self._violations.__getitem__)),
+            self._params,
+            self._violations,
         )
 
 
-def _note_names(known: dict[str, tuple[int, int]], number: int, names: Iterable[str]) -> None:
+def _note_names(known: dict[str, First], number: int, names: Iterable[str]) -> None:
     """Note where names appear first; trials need not come in the order of their numbers."""
     for place, name in enumerate(names):
         if name not in known or number < known[name][0]:
@@ -174,8 +216,10 @@ def job_digest(design: Mapping[str, Any]) -> int:
 class Trials(Sequence[TrialRecord]):
     """Trials in order: a sequence of whole trials, which are read when they are taken, with columns of all of them."""
 
-    def __init__(self, columns: Columns, load: Load, rows: Rows | None = None) -> None:
-        self._columns, self._load = columns, load
+    def __init__(
+        self, columns: Columns, load: Load, rows: Rows | None = None, read_cells: ReadCells | None = None
+    ) -> None:
+        self._columns, self._load, self._read_cells = columns, load, read_cells
         self.rows = np.arange(len(columns.number)) if rows is None else rows
 
     @staticmethod
@@ -282,7 +326,11 @@ class Trials(Sequence[TrialRecord]):
 
     def select(self, which: NDArray[Any]) -> Trials:
         """Some of them: a mask of them, or their places in the order that is wanted."""
-        return Trials(self._columns, self._load, self.rows[which])
+        return Trials(self._columns, self._load, self.rows[which], self._read_cells)
+
+    def cells(self) -> Cells:
+        """Their metrics, violations and parameters as columns; for some thousands of them at a time."""
+        return Cells.of(self.whole) if self._read_cells is None else self._read_cells(self.rows)
 
     def with_job(self, design: Mapping[str, Any]) -> Trials:
         """Those with the job of a design (`job_digest`)."""

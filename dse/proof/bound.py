@@ -9,11 +9,12 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -68,13 +69,24 @@ def space_bounds(space: Space) -> dict[str, float | None]:
 
 def space_limits(space: Space, note: Note = be_silent, phased: bool = True) -> dict[str, ProvenLimit]:
     """As `space_bounds`, with what each bound comes from; `note` is told how far they are."""
-    return limits_and_shapes(space, note, phased)[0]
+    return run_steps(limit_steps(space, phased), note)[0]
 
 
-def limits_and_shapes(
-    space: Space, note: Note = be_silent, phased: bool = True
-) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
-    """As `space_limits`, with the bounds that are proven by then of each shape; None where shapes are not known.
+@dataclass(frozen=True)
+class Step:
+    """A step towards the bounds of a space."""
+
+    text: str
+    """What it does."""
+    shapes: Callable[[], ShapeBounds]
+    """The bounds of every shape that are proven before it; those that are proven later are no worse."""
+
+
+Limits = tuple[dict[str, ProvenLimit], ShapeBounds | None]
+
+
+def limit_steps(space: Space, phased: bool = True) -> Generator[Step, None, Limits]:
+    """The steps to what `space_limits` gives, and to the bounds of each shape; None where shapes are not known.
 
     A shape is a workload on so many NPUs of a kind, in a network of given sizes, at given prices. Every feasible design
     is of one of them. Unless `phased` no time counts that a collective or a schedule takes: only the workload's FLOPs
@@ -84,13 +96,32 @@ def limits_and_shapes(
         return {objective.name: ProvenLimit() for objective in space.objectives}, None
     if space.jobs:
         return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}, None
+    limits: dict[str, ProvenLimit] = {}
     try:
         shapes = _shapes_of(space, phased)
-        limits = {objective.name: _best_limit(objective, shapes, space, note) for objective in space.objectives}
+        for objective in space.objectives:
+            limits[objective.name] = yield from _best_limit(objective, shapes, space)
     except (InfiniteError, ValueError):
         return {objective.name: ProvenLimit() for objective in space.objectives}, None
+    return limits, _feasible_bounds(shapes, space)
+
+
+Found = TypeVar("Found")
+
+
+def run_steps(steps: Generator[Step, None, Found], note: Note) -> Found:
+    """What steps lead to, all of them at once; `note` is told of each."""
+    while True:
+        try:
+            note(next(steps).text)
+        except StopIteration as end:
+            found: Found = end.value
+            return found
+
+
+def _feasible_bounds(shapes: Sequence[_BoundedShape], space: Space) -> ShapeBounds:
     known = [bounds for shape in shapes if (bounds := shape.bounds) is not None]
-    return limits, tuple(bounds for bounds in known if not is_infeasible(space.constraints, bounds))
+    return tuple(bounds for bounds in known if not is_infeasible(space.constraints, bounds))
 
 
 def _shapes_of(space: Space, phased: bool) -> list[_BoundedShape]:
@@ -160,7 +191,9 @@ class _BoundedShape:
         return parse_sound({**self.design.document(), **network, **leader.job.document}).document()
 
 
-def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Space, note: Note) -> ProvenLimit:
+def _best_limit(
+    objective: Objective, shapes: Sequence[_BoundedShape], space: Space
+) -> Generator[Step, None, ProvenLimit]:
     """The bound of an objective over all shapes.
 
     Refines the shape with the best bound until that bound no longer changes.
@@ -186,7 +219,7 @@ def _best_limit(objective: Objective, shapes: Sequence[_BoundedShape], space: Sp
         if now == before and (shape.search.done or now == np.inf):
             return ProvenLimit(objective.sign * now, shape.leader) if np.isfinite(now) else ProvenLimit()
         while now == before and not shape.search.done:
-            note(f"{objective.name}, step {next(steps):,}")
+            yield Step(f"{objective.name}, step {next(steps):,}", partial(_feasible_bounds, shapes, space))
             shape.search.advance()
             now = promised_loss(shape)
         heappush(queue, (now, number))

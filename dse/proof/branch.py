@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dse.proof.join import join_designs, neutral_network
 from dse.proof.losses import Known, Mask, excluded_masks, loss_bounds, names_of_values, number_at
 from dse.proof.parts import JOB as JOB_SECTIONS
-from dse.proof.parts import Networks, SpacePart, parse_sound
+from dse.proof.parts import Networks, SpacePart, own_problems, parse_sound
 from dse.space.constraint import Constraint
 from dse.space.objective import Objective
 from dse.space.screen import is_known_before
@@ -88,6 +88,8 @@ class Brancher:
 
     objectives: tuple[Objective, ...]
     constraints: Sequence[Constraint]
+    lifted: bool = False
+    """Whether networks are lifted (`dse.proof.lifted`): one that is not sold stands for others that are."""
     cut: dict[str, int] = field(default_factory=dict)
     """Designs that each rule has cut."""
     _collectives: WeakKeyDictionary[NetworkFamily, dict[Any, CollectiveTime]] = field(default_factory=WeakKeyDictionary)
@@ -229,6 +231,9 @@ class Brancher:
     def _sound_mask(self, own: Design, networks: Networks) -> NDArray[np.bool_]:
         """The networks on which the job breaks no rule, and no constraint of the network's alone."""
         live = ~self._broken_mask(networks, own)
+        for unsound, mask in () if self.lifted else networks.unsound.items():
+            self._count(unsound, int((live & mask).sum()))
+            live &= ~mask
         if (rule := self._rule_broken_anywhere(own, networks)) is not None:
             self._count(rule, int(live.sum()))
             return np.zeros_like(live)
@@ -238,7 +243,10 @@ class Brancher:
             # Where one network of a kind is sound the others are taken to be; the evaluator checks what is simulated.
             if sound.get(kind):
                 continue
-            problems = check(join_designs(own, family.design))
+            design = join_designs(own, family.design)
+            if problems := check(design):
+                others = own_problems(design)  # another network of the family may not have these
+                problems = [problem for problem in problems if problem not in others]
             sound.setdefault(kind, not problems)
             if problems:
                 self._count(problems[0].rule, int(live[where].sum()))

@@ -7,12 +7,21 @@ where a part of it is bounded on the wrong side alone, as `cost.total` is in `-c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from dse.evaluate.note import Note, be_silent
-from dse.proof.bound import ProvenLimit, ShapeBounds, bound_over_jobs, limits_and_shapes, space_bounds
+from dse.proof.bound import (
+    Limits,
+    ProvenLimit,
+    ShapeBounds,
+    Step,
+    bound_over_jobs,
+    limit_steps,
+    run_steps,
+    space_bounds,
+)
 from dse.proof.parts import is_computing_proven_of, is_proven_of
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
@@ -49,6 +58,11 @@ def certify(space: Space, engine: str, note: Note = be_silent) -> Certificate:
     Only what holds for the results of `engine`: of one that plays messages, of what a simulation decides, only what
     follows from the FLOPs at the peak of the NPUs. `note` is told how far they are.
     """
+    return run_steps(certificate_steps(space, engine), note)
+
+
+def certificate_steps(space: Space, engine: str) -> Generator[Step, None, Certificate]:
+    """The steps to what `certify` gives."""
     known = {o.name for o in space.objectives if is_proven_of(engine, _metrics_of(o))}
     # A shape that breaks a constraint by a bound that does not hold might yet meet it.
     kept = tuple(c for c in space.constraints if is_proven_of(engine, set(c.metrics) - {"fits", ORDERABLE}))
@@ -57,12 +71,18 @@ def certify(space: Space, engine: str, note: Note = be_silent) -> Certificate:
         wanted = tuple(o for o in space.objectives if (o.name in known) == phased)
         if wanted and (phased or is_computing_proven_of(engine)):
             asked = replace(space, objectives=wanted, constraints=kept)
-            found, of_shapes = _limits(asked, engine, note, phased)
+            found, of_shapes = yield from _limits(asked, engine, phased)
             limits |= found
             shapes = of_shapes if phased else shapes
     if shapes is None:
         return Certificate(limits)
-    return Certificate(limits, tuple(_corner(space.objectives, known, bounds) for bounds in shapes))
+    return Certificate(limits, corners_of(space, engine, shapes))
+
+
+def corners_of(space: Space, engine: str, shapes: ShapeBounds) -> Corners:
+    """The corners of a space with these bounds of its shapes."""
+    known = {o.name for o in space.objectives if is_proven_of(engine, _metrics_of(o))}
+    return tuple(_corner(space.objectives, known, bounds) for bounds in shapes)
 
 
 def _corner(
@@ -96,18 +116,18 @@ def unproven_notice(space: Space, engine: str) -> str:
     )
 
 
-def _limits(space: Space, engine: str, note: Note, phased: bool) -> tuple[dict[str, ProvenLimit], ShapeBounds | None]:
-    """The bounds of objectives that can be proven, and those of all metrics of each shape; see `limits_and_shapes`."""
+def _limits(space: Space, engine: str, phased: bool) -> Generator[Step, None, Limits]:
+    """The bounds of objectives that can be proven, and those of all metrics of each shape; see `limit_steps`."""
     derived = [objective for objective in space.objectives if objective.expression is not None]
     if not derived:
-        return limits_and_shapes(space, note, phased)
+        return (yield from limit_steps(space, phased))
     if space.jobs:
         over = bound_over_jobs(space, [proven_bounds(space.space_of_job(job), engine) for job in space.jobs])
         return {name: ProvenLimit(value) for name, value in over.items()}, None
     plain = tuple(objective for objective in space.objectives if objective.expression is None)
     names = {name for objective in derived for name in objective.names if name in METRICS}
     more = natural_objectives(sorted(names - {objective.name for objective in plain}))
-    found, shapes = limits_and_shapes(replace(space, objectives=(*plain, *more)), note, phased)
+    found, shapes = yield from limit_steps(replace(space, objectives=(*plain, *more)), phased)
     between = interval_lookup({name: limit.value for name, limit in found.items()})
     limits = {
         o.name: found[o.name] if o.expression is None else ProvenLimit(bound_of(o, between)) for o in space.objectives

@@ -14,8 +14,9 @@ from dse.proof.least import SECONDS, Search, Times
 from dse.proof.parts import Networks, SpacePart, parse_sound
 from dse.proof.unreachable import is_infeasible
 from dse.space.space import Space
-from simcore.bounds.design import bound, bound_serving
+from simcore.bounds.design import Bounds, bound, bound_serving
 from simcore.design.design import Design
+from simcore.metrics import JOB, METRICS, is_of
 
 MOST_REFINED = 40
 """Jobs that are bounded as complete designs, per shape."""
@@ -73,7 +74,8 @@ class ServingSearch(Search):
     def _begin(self) -> None:
         """Bound every job, on every lifted network, by its first two tokens: what does not fit with them never does."""
         self._queues = {name: [] for name in self._best}
-        brancher = Brancher(SECONDS, [c for c in self._brancher.constraints if c.name.strip() == "fits"])
+        fits = [c for c in self._brancher.constraints if c.name.strip() == "fits"]
+        brancher = Brancher(SECONDS, fits, lifted=True)
         for job in self._jobs:
             workload = job.part.document["workload"]
             tokens = workload["output_length"]
@@ -87,12 +89,17 @@ class ServingSearch(Search):
                     self._places.append((job, node.networks, int(index)))
 
     def _bound(self, job: QueuedJob, networks: Networks, index: int) -> Mapping[str, float | None] | None:
-        """The bounds of a complete design; None where it cannot be."""
+        """The bounds of a complete design; None where no network makes it one that meets the constraints."""
         for node in self._brancher.nodes(job.part, [networks]):
             if node.live[index]:
                 found = bound(_design_on(node, index))
-                return None if is_infeasible(self._constraints, found) else found
+                return None if is_infeasible(self._constraints, _of_job(found)) else found
         return None
+
+
+def _of_job(found: Bounds) -> Bounds:
+    """The bounds that hold on every network: a lifted one costs and draws more than those that it stands for."""
+    return {name: value for name, value in found.items() if METRICS[name].moves == ("time",) or is_of(name, JOB)}
 
 
 def _design_on(node: JobNode, index: int) -> Design:

@@ -27,9 +27,11 @@ from dse.space.space import Space
 from simcore.bounds.many import NetworkFamily, is_linear
 from simcore.bounds.stacked import FamilyStack
 from simcore.check.load import parse_design
+from simcore.check.transport import transport_problems
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import workload_tag
+from simcore.document.problem import Problem
 from simcore.engine.registry import BUILT_IN
 from simcore.metrics import BEFORE, CLUSTER, METRICS, PRICED, is_of, metrics_before
 from simcore.reliability.counts import counts_of
@@ -99,17 +101,21 @@ class Networks:
     parts: tuple[SpacePart, ...]
     metrics: Mapping[str, NDArray[np.float64]]
     """Those that the network or its prices decide, such as what it costs, `[networks]`."""
+    unsound: Mapping[str, NDArray[np.bool_]]
+    """Rules on prices and transports, each with the networks that break it first `[networks]`, whatever the job."""
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[tuple[SpacePart, Design]]]) -> Networks:
         """Networks from the members of their families."""
         designs = [[design for _, design in members] for members in groups]
         found = [_priced(design) for members in designs for design in members]
+        rules = [next((p.rule for p in own_problems(design)), "") for members in designs for design in members]
         return cls(
             tuple(map(NetworkFamily.of, designs)),
             tuple(is_linear(members[0]) for members in designs),
             tuple(part for members in groups for part, _ in members),
             {name: np.array([of[name] for of in found], float) for name in found[0]},
+            {rule: np.array(rules) == rule for rule in sorted({*rules} - {""})},
         )
 
     @property
@@ -140,6 +146,11 @@ class Networks:
             end = start + len(family.rates)
             yield family, straight, slice(start, end)
             start = end
+
+
+def own_problems(design: Design) -> list[Problem]:
+    """What is wrong with a network by its bandwidths, whatever the job."""
+    return [*price_problems(design), *transport_problems(design)]
 
 
 def _priced(design: Design) -> dict[str, float | None]:

@@ -49,7 +49,7 @@ class LeastTimes:
         self._tied, self._sold = is_tied(space.template), sold_only(space)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
-        self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job])
+        self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job], lifted=True)
 
     def search_of(self, shape: Design) -> Search:
         """The search for a shape's least times, as far as it has come."""

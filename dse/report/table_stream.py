@@ -7,12 +7,14 @@ by Arrow. An empty text cannot be told from an empty cell there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.report.tables import ColumnTable, Row, dtype_of, write_csv
+from dse.evaluate.record import StudyRecord
+from dse.report.table_blocks import Column, column_blocks, csv_rows, kinds_of
+from dse.report.tables import ColumnTable, Row, dtype_of, trials_table, write_csv
 from dse.study.files import part_of
 
 if TYPE_CHECKING:
@@ -40,14 +42,35 @@ class _Noted:
                         self.large.add(name)
             yield row
 
+    def note(self, block: Mapping[str, Column]) -> Mapping[str, Column]:
+        """Note a block of columns."""
+        for name, column in block.items():
+            kinds, large = kinds_of(column)
+            self.kinds.setdefault(name, set()).update(kinds)
+            if large:
+                self.large.add(name)
+        return block
 
-def write_tables(table: ColumnTable, csv: Path, parquet: Path) -> None:
-    """Write both files, each whole or not at all."""
+
+def write_trials(record: StudyRecord, csv: Path, parquet: Path) -> None:
+    """Write the tables of all trials, each whole or not at all; column by column where no row says more."""
+    table = trials_table(record)
+    write_tables(table, csv, parquet, None if record.purchase is not None else column_blocks(record))
+
+
+def write_tables(
+    table: ColumnTable, csv: Path, parquet: Path, blocks: Iterator[Mapping[str, Column]] | None = None
+) -> None:
+    """Write both files, each whole or not at all; of `blocks` of columns instead of rows where they are given."""
     text, packed = part_of(csv), part_of(parquet)
     rows = _Noted(table)
     try:
         with text.open("w", encoding="utf-8", errors="replace", newline="") as out:
-            write_csv(ColumnTable(table.columns, rows, table.numbers), out)
+            if blocks is None:
+                write_csv(ColumnTable(table.columns, rows, table.numbers), out)
+            else:
+                write_csv(ColumnTable(table.columns, (), table.numbers), out)
+                out.writelines(csv_rows(table.columns, rows.note(block)) for block in blocks)
             out.flush()
             os.fsync(out.fileno())
         _write_parquet(text, packed, _schema(table, rows))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from dse.evaluate.cells import EMPTY
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
 from dse.report.families import families
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Row = Mapping[str, Any]
-_EMPTY = object()
-"""A cell of which nothing is known; a parameter may be None."""
 
 
 class Rows(Protocol):
@@ -71,7 +70,7 @@ def trials_table(record: StudyRecord) -> ColumnTable:
 
 def _row_maker(record: StudyRecord) -> tuple[Callable[[TrialRecord], Row], tuple[str, ...], frozenset[str]]:
     """What makes the row of a trial; the columns; those of floats."""
-    names = _Names.of(record)
+    names = Names.of(record)
     futures = future_cells(record)
     workloads = {number: {**futures.get(number, {}), **cells} for number, cells in workload_cells(record).items()}
     said: Row = {HYPOTHETICAL: True} if record.hypothetical else {}
@@ -134,9 +133,9 @@ def csv_text(table: ColumnTable) -> str:
 def write_csv(table: ColumnTable, out: TextIO) -> None:
     """Write the table as `csv_text` gives it, row by row."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_one_line(column) for column in table.columns])
+    writer.writerow([one_line(column) for column in table.columns])
     for row in table.rows:
-        writer.writerow([_one_line(_format_text(row[name])) if name in row else "" for name in table.columns])
+        writer.writerow([one_line(format_text(row[name])) if name in row else "" for name in table.columns])
 
 
 def parquet_bytes(table: ColumnTable) -> bytes:
@@ -153,12 +152,12 @@ def make_frame(table: ColumnTable) -> pd.DataFrame:
     cells: dict[str, list[Any]] = {name: [] for name in table.columns}
     for row in table.rows:
         for name, column in cells.items():
-            column.append(row.get(name, _EMPTY))
+            column.append(row.get(name, EMPTY))
     return pd.DataFrame({name: _series(values, name in table.numbers) for name, values in cells.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class Names:
     """Names of the columns, by kind; `params` and `constraints` map a name in the record to that of its column."""
 
     objectives: tuple[str, ...]
@@ -167,7 +166,7 @@ class _Names:
     params: Mapping[str, str]
 
     @classmethod
-    def of(cls, record: StudyRecord) -> _Names:
+    def of(cls, record: StudyRecord) -> Names:
         """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
         objectives = tuple(objective.name for objective in record.objectives)
         others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
@@ -204,11 +203,13 @@ class _Names:
         return known | {self.params[path]: to_plain(value) for path, value in trial.params.items()}
 
 
-def _format_text(value: Any) -> str:
+def format_text(value: Any) -> str:
+    """A cell as text."""
     return repr(value) if isinstance(value, float) else cell(value)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text with one kind of line end."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -224,10 +225,10 @@ def dtype_of(kinds: set[type], is_number: bool, is_large: bool) -> str:
 def _series(cells: list[Any], is_number: bool) -> pd.Series[Any]:
     import pandas as pd
 
-    values = [None if value is _EMPTY else value for value in cells]
+    values = [None if value is EMPTY else value for value in cells]
     kinds = {type(value) for value in values if value is not None}
     is_large = kinds == {int} and any(value is not None and abs(value) >= 2**63 for value in values)
     dtype = dtype_of(kinds, is_number, is_large)
     if dtype == "string":
-        values = [None if value is _EMPTY else _format_text(value) for value in cells]
+        values = [None if value is EMPTY else format_text(value) for value in cells]
     return pd.Series(values, dtype=dtype)

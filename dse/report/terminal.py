@@ -61,6 +61,7 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
     above += [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
     whole, legend = len(list(_rows(table, width, HEIGHT * len(found)))), _legend(record, summary, found)
+    legend += _behind(summary, found)
     for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
         told = [legend, *_below(record, summary, decision, reasons)]
         below = [line for text in told for line in _paragraph(text, width)]
@@ -130,6 +131,17 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
     return text + _money(record, summary) + _lost(record, summary)
+
+
+def _behind(summary: Summary, found: Sequence[Family]) -> str:
+    """By which share the designs of each row are at most behind the true front; empty where nothing is, or is known."""
+    known = {trial.number: share for trial, share in zip(summary.front, summary.behind, strict=True)}
+    rows = [[known.get(number) for number in family.trials] for family in found]
+    if len(summary.bounds) < 2 or not any(summary.behind):
+        return ""
+    most = (None if None in row else max(share or 0.0 for share in row) for row in rows)
+    told = ", ".join("?" if share is None else format_percent(share).removesuffix(" %") for share in most)
+    return f" By rows, proven: at most {told} % behind the true front."
 
 
 def _lost(record: StudyRecord, summary: Summary) -> str:

@@ -13,7 +13,7 @@ from dse.report.importance import importance
 from dse.report.page import report_html
 from dse.report.plots import plot_bytes
 from dse.report.summary import summarize
-from dse.report.table_stream import write_tables
+from dse.report.table_stream import write_trials
 from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
 from dse.study.files import write_whole
 from dse.whatif.answers import NOTHING, WhatIf
@@ -35,7 +35,7 @@ def write_reports(
     contents = report_files(record, what_if, note, tables=not many)
     if many:
         _tell(note, "tables")
-        write_tables(trials_table(convert_units(record)), place / "trials.csv", place / "trials.parquet")
+        write_trials(convert_units(record), place / "trials.csv", place / "trials.parquet")
     _tell(note, "files")
     for name, content in contents.items():
         write_whole(place / name, content)

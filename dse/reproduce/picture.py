@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from dse.report.plots import style
 from dse.reproduce.part import Part, Plot
@@ -22,7 +24,11 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 _LETTERS = 84
-"""Of names below the axis, on one line."""
+"""Of names below the axis, on one line, at most."""
+_WIDE, _LEFT, _ACROSS = 9.0, {"heat": 0.13}, 0.86
+"""Of the picture [inch]; where its axes begin, 0.07 unless given, and how wide they are, as shares of it."""
+_GAP = 8.0
+"""Between the names below the axis [pt]."""
 _HOLLOW: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.3, "s": 46, "zorder": 5}
 
 
@@ -38,15 +44,15 @@ def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
     wanted = plot.value is None
     told = [[known.get(tuple(sorted(place.items()))) if wanted else None for place in line] for line in places]
     published = np.array([[np.nan if value is None else value for value in line] for line in told])
-    labels = [fill(x.replace("_", "_ "), max(8, _LETTERS // len(xs))).replace("_ ", "_") for x in xs]
-    lines = max(label.count("\n") for label in labels)
     with mpl.rc_context(style.STYLE):
+        labels, size = _broken(xs)
+        lines = max(label.count("\n") for label in labels)
         high = (1.9 + 0.55 * len(names) if plot.kind == "heat" else 5.2) + 0.18 * lines
-        figure = Figure(figsize=(9.0, high))
+        figure = Figure(figsize=(_WIDE, high))
         below = (1.05 + 0.18 * lines) / high
-        axes = figure.add_axes((0.13 if plot.kind == "heat" else 0.07, below, 0.86, 1 - 1.0 / high - below))
+        axes = figure.add_axes((_LEFT.get(plot.kind, 0.07), below, _ACROSS, 1 - 1.0 / high - below))
         {"lines": _lines, "bars": _bars, "heat": _heat}[plot.kind](axes, values, published, names)
-        axes.set_xticks(range(len(xs)), labels)
+        axes.set_xticks(range(len(xs)), labels, fontsize=size)
         axes.set_xlabel(plot.x, labelpad=6)
         if plot.kind == "heat":
             axes.set_yticks(range(len(names)), names)
@@ -62,6 +68,27 @@ def draw_plot(study: Study, part: Part, plot: Plot, player: Player) -> Figure:
     return figure
 
 
+def _broken(names: list[str]) -> tuple[list[str], float]:
+    """Names below the axis, and their size [pt]: on as few lines as leave a gap between neighbours, smaller if need be.
+
+    They break at spaces and underscores.
+    """
+    margins = 1.1  # of bars, which leave the most
+    room = 72 * _WIDE * _ACROSS / (margins * len(names)) - _GAP
+    size = mpl.font_manager.FontProperties(size=mpl.rcParams["xtick.labelsize"]).get_size_in_points()
+
+    def width(line: str) -> float:
+        return float(TextPath((0, 0), line, size=size).get_extents().width)
+
+    broken, widest = names, math.inf
+    for letters in range(max(8, _LETTERS // len(names)), 5, -1):
+        broken = [fill(name.replace("_", "_ "), letters, break_long_words=False).replace("_ ", "_") for name in names]
+        widest = max(width(line) for name in broken for line in name.split("\n"))
+        if widest <= room:
+            break
+    return broken, size * min(1.0, room / widest)
+
+
 def _said(study: Study, plot: Plot, part: Part) -> str:
     """What the values are, where the picture is on the other axes, and of which study it is."""
     what = plot.label or part.unit
@@ -72,6 +99,7 @@ def _set_values(axes: Axes, plot: Plot) -> None:
     axes.grid(visible=True, axis="y", color="#E4E7EB", linewidth=0.7)
     if plot.log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_ylim(bottom=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,10 +12,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.run.extensions import check_packages, extensions
+from dse.run.fingerprint import model_fingerprint, proof_fingerprint
 from dse.run.resolved import resolved
 from dse.run.settings import Settings
 from dse.space.settings import Seconds, Trials, sampler_problems
 from dse.space.space import Space, space_from
+from dse.study.journal import KeptTrials
 from dse.study.store import STUDY
 from simcore.design.include import find_files_again
 from simcore.document.form import describe_error
@@ -42,11 +45,24 @@ def study_document(space: Space, settings: Settings, sampler: str) -> dict[str, 
         "gap": settings.gap,
         "versions": {
             "dse": VERSION,
+            "model": model_fingerprint(),
             "optuna": optuna.__version__,
             **extensions(spelled_out, sampler),
         },
         "space": spelled_out,
     }
+
+
+def proof_identity(study: Mapping[str, Any], trials: KeptTrials) -> dict[str, str]:
+    """What a proof is of: the space, the engine and the versions of a `study.yaml`, its trials, and what proves."""
+    asked = json.dumps([study.get(key) for key in ("space", "engine", "versions")], sort_keys=True, default=str)
+    digest = hashlib.blake2b(asked.encode(), digest_size=16).hexdigest()
+    return {"study": digest, "trials": trials.digest(), "code": proof_fingerprint()}
+
+
+def is_of_this_model(study: Mapping[str, Any]) -> bool:
+    """Whether the trials of a study were evaluated by the model that is installed."""
+    return bool(study["versions"].get("model") == model_fingerprint())
 
 
 def open_space(path: str) -> tuple[Space, Mapping[str, Any] | None]:

@@ -7,8 +7,10 @@ that can be wrong with the folder before the search begins.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +23,20 @@ from dse.proof.certificate import proven_bounds
 from dse.proof.parts import PROVABLE
 from dse.run.document import differences, study_document
 from dse.run.place import Place, RunFolder
+from dse.run.proving import Proving, is_worth_proving
 from dse.run.reachable import check_constraints
 from dse.run.settings import Settings
 from dse.search import Prover, Sampler, make_sampler, resolve_sampler
 from dse.space.samplers import PROVERS
 from dse.space.space import Space
+from dse.study.checkpoint import Checkpoint, front_before, latest_checkpoint
 from dse.study.journal import KeptTrials
 from dse.study.ledger import Ledger, TrialLog
 from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits, gap_problem
 from dse.study.study import Study
 from dse.study.watch import WATCHER, Watcher
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, InputWarning, Problem
 
 if TYPE_CHECKING:
     from dse.study.claims import SharedStudy
@@ -41,25 +45,35 @@ Drive = Callable[[Study, Limits], str]
 """Searches until a limit is reached; why it ended."""
 
 
-def optimize(space: Space, settings: Settings, folder: Path, resume: bool = False, watcher: Watcher = WATCHER) -> str:
+def optimize(
+    space: Space,
+    settings: Settings,
+    folder: Path,
+    resume: bool = False,
+    watcher: Watcher = WATCHER,
+    proving: Proving | None = None,
+) -> str:
     """Runs a study into `folder`, or goes on with the one there; see `run_study`."""
-    return run_study(space, settings, RunFolder(folder, resume), watcher)
+    return run_study(space, settings, RunFolder(folder, resume), watcher, proving)
 
 
-def run_study(space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER) -> str:
+def run_study(
+    space: Space, settings: Settings, place: Place, watcher: Watcher = WATCHER, proving: Proving | None = None
+) -> str:
     """Runs a study, kept at `place`; why it ended (a reason of `dse.study.stop`, `exhausted`, `interrupted`).
 
-    What was evaluated is kept however it ends. Raises `InputError` for input that cannot be used.
+    `proving` begins the certificate while it searches. What was evaluated is kept however it ends. Raises `InputError`
+    for input that cannot be used.
     """
     try:
-        return _run_study(space, settings, place, watcher)
+        return _run_study(space, settings, place, watcher, proving)
     except Exception:
         if not watcher.interrupted:
             raise
         return "interrupted"  # the error is what a library made of Ctrl-C in a callback
 
 
-def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher) -> str:
+def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher, proving: Proving | None) -> str:
     check_constraints(space, settings.engine)
     name = _sampler_name(space, settings)
     limits = _limits(space, settings)
@@ -68,15 +82,24 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher)
     with ExitStack() as closing:
         closing.enter_context(compiled_ahead(settings.engine))
         storage, seed = _join(space, settings, document, closing)
-        sampler = _sampler(space, settings, name, seed)
+        sampler, checkpoint = _resumed_sampler(
+            space, settings, name, seed, _checkpoint(limits, settings, known, watcher)
+        )
         drive = _drive(space, settings, watcher, closing)
         log = place.begin(space, document)
         sampler.on_note = watcher.note
         if isinstance(sampler, Prover):
-            closing.callback(lambda prover: place.conclude(prover.proof()), sampler)
+            closing.callback(lambda prover: place.conclude(space, prover.proof()), sampler)
         closing.callback(log.close)
         watcher.start(name, len(known))
         study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)
+        if checkpoint is not None:
+            study.skip(checkpoint.trials, known.digests(checkpoint.trials))
+            watcher.skip(checkpoint.trials, front_before(known, space.objectives))
+        # A prover has a certificate of its own.
+        if proving is not None and not isinstance(sampler, Prover) and is_worth_proving(space, settings.engine):
+            proving.begin(partial(place.space, space), settings.engine, watcher)
+            study.between = proving.between
         try:
             return drive(study, limits)
         except KeyboardInterrupt:
@@ -149,6 +172,30 @@ def _sampler(space: Space, settings: Settings, name: str, seed: int) -> Sampler:
 
         return MAKERS[name](space, seed)
     return make_sampler(name, space, seed)
+
+
+def _checkpoint(limits: Limits, settings: Settings, known: KeptTrials, watcher: Watcher) -> Checkpoint | None:
+    """Where the study can go on; None where it is replayed: it is new, or every outcome has to be seen again."""
+    steered = limits.stagnation is not None or limits.gap is not None
+    if steered or watcher.wants_all or settings.storage is not None or settings.executor == "ray-tune":
+        return None
+    return latest_checkpoint(known)
+
+
+def _resumed_sampler(
+    space: Space, settings: Settings, name: str, seed: int, checkpoint: Checkpoint | None
+) -> tuple[Sampler, Checkpoint | None]:
+    """The sampler, as it was at a checkpoint; as it begins where that cannot be used, which is said."""
+    sampler = _sampler(space, settings, name, seed)
+    if checkpoint is None:
+        return sampler, None
+    try:
+        sampler.restore(checkpoint.sampler)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        told = f"the journal's checkpoint after {checkpoint.trials} trials is none of '{name}' ({error})"
+        warnings.warn(f"{told}; all trials are proposed again", InputWarning, stacklevel=2)
+        return _sampler(space, settings, name, seed), None
+    return sampler, checkpoint
 
 
 def _drive(space: Space, settings: Settings, watcher: Watcher, closing: ExitStack) -> Drive:

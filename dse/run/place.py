@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from dse.run.document import differences
+from dse.run.document import differences, open_study, proof_identity
 from dse.space.space import Space
-from dse.study.journal import JOURNAL, NOTHING_KEPT, Journal, KeptTrials, resumed_trials
+from dse.study.journal import JOURNAL, NOTHING_KEPT, Journal, KeptTrials, kept_trials, resumed_trials
 from dse.study.ledger import TrialLog
 from dse.study.memory import Memory
-from dse.study.store import STUDY, check_folder, write_proof, write_study
+from dse.study.store import STUDY, check_folder, forget_proof, write_proof, write_study
 from simcore.document.named_files import keep
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import read_document
@@ -35,7 +35,10 @@ class Place(Protocol):
         Raises `InputError` where nothing can be kept.
         """
 
-    def conclude(self, proof: Mapping[str, Any]) -> None:
+    def space(self, space: Space) -> Space:
+        """The space of the study that has begun, as its report will read it."""
+
+    def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """Keeps what the sampler has proved (`dse.search.base.Prover.proof`)."""
 
 
@@ -61,13 +64,19 @@ class RunFolder:
     def begin(self, space: Space, document: Mapping[str, Any]) -> TrialLog:
         """See `Place.begin`."""
         check_folder(self.path)
+        forget_proof(self.path)
         write_study(self.path, document)
         keep(document, self.path)
         return Journal(self.path, space.name, space.objectives)
 
-    def conclude(self, proof: Mapping[str, Any]) -> None:
+    def space(self, space: Space) -> Space:
+        """See `Place.space`: that of `study.yaml`, where names are spelled out."""
+        return open_study(self.path).space
+
+    def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """See `Place.conclude`."""
-        write_proof(self.path, proof)
+        study = read_document(self.path / STUDY).data
+        write_proof(self.path, proof, proof_identity(study, kept_trials(self.path, space.objectives)))
 
 
 @dataclass
@@ -87,7 +96,11 @@ class InMemory:
         self.document = document
         return self.log
 
-    def conclude(self, proof: Mapping[str, Any]) -> None:
+    def space(self, space: Space) -> Space:
+        """See `Place.space`: the very one."""
+        return space
+
+    def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """See `Place.conclude`."""
         self.proof = proof
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from dse.buy.evaluate import tuning_objective
 from dse.buy.regret import with_regret
@@ -14,16 +17,26 @@ from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.evaluate.trials import Columns, Rows, Trials
 from dse.proof.bound import ProvenLimit
 from dse.proof.certificate import Certificate, certify, unproven_notice
-from dse.run.covered import best_of_all
-from dse.run.document import OpenStudy, open_study
+from dse.run.covered import Keys, best_of_all
+from dse.run.document import OpenStudy, is_of_this_model, open_study, proof_identity
+from dse.run.part_cells import JournalCells
+from dse.run.part_columns import PartColumns
 from dse.space.jobs import SECTIONS
 from dse.space.order import NOTICES
 from dse.space.space import Space
-from dse.study.journal import StoredTrial, open_journal
+from dse.study.journal import KeptTrials, StoredTrial, open_journal
+from dse.study.keys import DIGESTS, key_digest
 from dse.study.store import read_proof
 from dse.study.watch import WATCHER, Watcher
 from simcore.catalog.preset import preset
 from simcore.design.prices import PriceList
+
+
+class Prove(Protocol):
+    """Certifies a space for an engine, as `dse.proof.certificate.certify` does."""
+
+    def __call__(self, space: Space, engine: str, note: Note) -> Certificate:
+        """See `certify`."""
 
 
 def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
@@ -35,29 +48,35 @@ def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) 
     return record_in(open_study(folder), bounded, watcher)
 
 
-def record_in(study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
-    """The record of a study that is open; see `load_record`."""
-    trials = _trials_in(study)
+def record_in(
+    study: OpenStudy, bounded: bool = True, watcher: Watcher = WATCHER, prove: Prove = certify
+) -> StudyRecord:
+    """The record of a study that is open; see `load_record`. `prove` certifies its space."""
+    trials, kept = _trials_in(study)
     if bounded:
         watcher.phase("bounding")
-    proof = read_proof(study.folder, study.space.objectives)
-    return record_of(study.space, study.document, trials, proof, bounded, watcher.note)
+    proof = read_proof(study.folder, study.space.objectives, partial(proof_identity, study.document, kept))
+    return record_of(study.space, study.document, (trials, lambda: kept.keys), proof, bounded, watcher.note, prove)
 
 
 def record_of(
     space: Space,
     study: Mapping[str, Any],
-    trials: Trials,
+    trials: tuple[Trials, Callable[[], Keys]],
     proof: Mapping[str, Any] | None,
     bounded: bool = True,
     note: Note = be_silent,
+    prove: Prove = certify,
 ) -> StudyRecord:
-    """The record of a study of `space` (as `study.yaml` says it), of its trials in order, and of what was proven."""
-    purchase, engine = purchase_of(space), str(study["engine"])
+    """The record of a study of `space` (as `study.yaml` says it), and of what was proven.
+
+    `trials` come in order, with what gives the digest of the key of each.
+    """
+    purchase = purchase_of(space)
     record = StudyRecord(
         space=space.name,
         objectives=space.objectives,
-        trials=trials,
+        trials=trials[0],
         bounds={},
         sampler=study["sampler"],
         seed=study["seed"],
@@ -66,38 +85,49 @@ def record_of(
         purchase=purchase,
         proof=proof,
         hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
-        notices=tuple(notice for notice in (*space.notices, unproven_notice(space, engine)) if notice),
+        notices=tuple(notice for notice in (*space.notices, _unproven(space, study)) if notice),
     )
     record = with_regret(record)
     names = {asked.name: told.name for asked, told in zip(space.objectives, record.objectives, strict=True)}
     if not bounded:
         return record
-    found = _certificate_of(space, record, engine, proof, note)
+    best = best_of_all(space, record, trials[1])
+    found = _certificate_of(space, study, proof, partial(prove, note=note)) if best is None else _complete(best)
     leaders = {names[name]: limit.design for name, limit in found.limits.items() if limit.design is not None}
     bounds = {names[name]: limit.value for name, limit in found.limits.items()}
     return replace(record, bounds=bounds, leaders=leaders, corners=found.corners)
 
 
-def _trials_in(study: OpenStudy) -> Trials:
-    """The trials of a run folder: columns of all, and each as a whole when it is asked for."""
+def _trials_in(study: OpenStudy) -> tuple[Trials, KeptTrials]:
+    """The trials of a run folder: columns of all, and each as a whole when it is asked for; and where they stand."""
     space = study.space
     purchase = purchase_of(space)
     sections = purchase.sections if purchase else ()
     kept = open_journal(study.folder, space.objectives)
-    columns = Columns.of(
-        (trial_record(stored, sections) for stored in kept.scan()), [objective.name for objective in space.objectives]
-    )
+    names = [objective.name for objective in space.objectives]
+    parts = [found if (found := PartColumns(part, space.objectives)).has_columns() else None for part in kept.parts]
+    columns = [
+        Columns.of((trial_record(stored, sections) for stored in kept.of_part(owner)), names)
+        if part is None
+        else part.columns()
+        for owner, part in enumerate(parts)
+    ]
+    columns.append(Columns.of((trial_record(stored, sections) for stored in kept.scan()), names))
 
     def load(rows: Rows) -> list[TrialRecord]:
         return [trial_record(stored, sections) for stored in kept.load(rows)]
 
-    return Trials(columns.at(kept.order), load)
+    cells = JournalCells(parts, kept.starts, kept.of_rows, lambda stored: trial_record(stored, sections))
+    read = (lambda rows: cells.cells(kept.order[rows])) if any(parts) else None
+    return Trials(Columns.join(columns).at(kept.order), load, read_cells=read), kept
 
 
-def trials_of(space: Space, stored: Iterable[StoredTrial]) -> Trials:
-    """The trials of a study that is in memory, in their order."""
+def trials_of(space: Space, stored: Sequence[StoredTrial]) -> tuple[Trials, Callable[[], Keys]]:
+    """The trials of a study that is in memory, in their order, with what gives the digest of the key of each."""
     purchase = purchase_of(space)
-    return Trials.of([trial_record(trial, purchase.sections if purchase else ()) for trial in stored])
+    keys = np.array([key_digest(trial.outcome.key) for trial in stored], dtype=DIGESTS)
+    trials = [trial_record(trial, purchase.sections if purchase else ()) for trial in stored]
+    return Trials.of(trials), lambda: keys
 
 
 def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
@@ -118,19 +148,34 @@ def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRe
     )
 
 
+def _complete(best: Mapping[str, float]) -> Certificate:
+    """What is proven where every design of the space was evaluated."""
+    return Certificate({name: ProvenLimit(value) for name, value in best.items()}, ())
+
+
 def _certificate_of(
-    space: Space, record: StudyRecord, engine: str, proof: Mapping[str, Any] | None, note: Note
+    space: Space,
+    study: Mapping[str, Any],
+    proof: Mapping[str, Any] | None,
+    prove: Callable[[Space, str], Certificate],
 ) -> Certificate:
-    """What is proven of a space: by all its designs, by a sampler's own proof where it has one, else by `certify`."""
-    if (best := best_of_all(space, record)) is not None:
-        return Certificate({name: ProvenLimit(value) for name, value in best.items()}, ())
+    """What is proven of a space: by a sampler's own proof where it has one, else by `prove`."""
     proved = {} if proof is None else {name: ProvenLimit(v) for name, v in proof["bounds"].items() if v is not None}
     rows = None if proof is None else proof.get("corners")
     corners = None if rows is None else tuple(map(tuple, rows))
     if len(proved) == len(space.objectives):
         return Certificate(proved, corners)
-    found = certify(space, engine, note)
+    if not is_of_this_model(study):
+        return Certificate({**dict.fromkeys((o.name for o in space.objectives), ProvenLimit()), **proved}, corners)
+    found = prove(space, str(study["engine"]))
     return Certificate({**found.limits, **proved}, found.corners if corners is None else corners)
+
+
+def _unproven(space: Space, study: Mapping[str, Any]) -> str:
+    """Why nothing, or less, is proven of the trials; empty where there is no reason."""
+    if is_of_this_model(study):
+        return unproven_notice(space, str(study["engine"]))
+    return "The trials are of another version of the model, whose bounds are not known here: run the study again."
 
 
 def price_sources(space: Space) -> dict[str, str]:

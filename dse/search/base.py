@@ -52,6 +52,17 @@ class Sampler(ABC):
         """
         return count
 
+    def state(self) -> dict[str, Any] | None:
+        """What it needs to go on from here, as JSON can say it; None where a study is replayed from its seed instead.
+
+        Only for one that learns nothing from outcomes (`behind` None): what was proposed is all that it has seen.
+        """
+        return None
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state` of a sampler of the same space. Raises what Python does where it is none."""
+        raise ValueError("a sampler without a state")
+
     @abstractmethod
     def ask(self) -> Proposal | None:
         """The next proposal; None where the space is exhausted."""

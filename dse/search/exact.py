@@ -103,10 +103,10 @@ class Exact(Prover):
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """See `Sampler.tell`."""
-        self._asked.pop(proposal.key or "", None)
         if all(violation <= 0 for violation in violations.values()):
             front = np.concatenate([self._front, [losses]])
             self._front = np.unique(front[front_mask(front)], axis=0)
+        self._asked.pop(proposal.key or "", None)
 
     def settle(self, proposal: Proposal) -> None:
         """What it came to was told before it was proposed."""
@@ -115,7 +115,8 @@ class Exact(Prover):
     def reject(self, proposal: Proposal) -> None:
         """It failed in the simulator: it could be anything that its bounds allow."""
         if proposal.key in self._asked:
-            self._failed.append(self._asked.pop(proposal.key))
+            self._failed.append(self._asked[proposal.key])
+            del self._asked[proposal.key]
 
     def proof(self) -> dict[str, Any]:
         """See `Prover.proof`."""
@@ -197,23 +198,32 @@ class Exact(Prover):
         chosen = np.zeros(len(self._open.bounds), bool)
         chosen[best[first]] = True
         these = self._open.keep(chosen)
-        self._open = self._open.keep(~chosen)
         order = np.lexsort(these.bounds.T[::-1])
-        for place, i in enumerate(order, 1):
+        # Whoever breaks off here finds every design in one of the two, some in both, but none in neither.
+        self._chosen = these.bounds
+        self._open = self._open.keep(~chosen)
+        for place, i in enumerate(order):
             self._chosen = these.bounds[order[place:]]
-            if self._dominated_mask(these.bounds[i : i + 1])[0]:
-                self._counts[DOMINATED] += 1
-                continue
-            job, networks = self._nodes[these.node[i]]
-            filled = self._parts.fill_design(job, networks.parts[these.network[i]])
-            key = parse_sound(filled.document).key
-            if key in self._seen:
-                self._counts["repeats"] += 1
-                continue
-            self._seen.add(key)
-            self._counts["simulated"] += 1
-            self._asked[key] = these.bounds[i]
-            yield Proposal(filled, key=key)
+            if (proposal := self._proposal(these, i)) is not None:
+                self._chosen = these.bounds[order[place + 1 :]]
+                yield proposal
+        self._chosen = these.bounds[:0]
+
+    def _proposal(self, these: _OpenDesigns, i: int) -> Proposal | None:
+        """One of the open designs, from now on asked for; None where it is dominated by now, or a repeat."""
+        if self._dominated_mask(these.bounds[i : i + 1])[0]:
+            self._counts[DOMINATED] += 1
+            return None
+        job, networks = self._nodes[these.node[i]]
+        filled = self._parts.fill_design(job, networks.parts[these.network[i]])
+        key = parse_sound(filled.document).key
+        if key in self._seen:
+            self._counts["repeats"] += 1
+            return None
+        self._asked[key] = these.bounds[i]
+        self._seen.add(key)
+        self._counts["simulated"] += 1
+        return Proposal(filled, key=key)
 
     def _tell_gap(self) -> None:
         """Say how many designs are open once all jobs are bounded, and how far behind them the front can be."""

@@ -50,10 +50,10 @@ class GuidedExact(Prover):
                 return proposal
             self._left = 0
         while (proposal := self._exact.ask()) is not None and proposal.key in self._known:
-            if proposal.key in self._failed:
-                self._exact.reject(proposal)
-            elif proposal.key in self._told:
+            if proposal.key in self._told:
                 self._exact.settle(proposal)
+            elif proposal.key in self._failed:
+                self._exact.reject(proposal)
         return proposal
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:

@@ -17,12 +17,13 @@ CANDIDATES = 12.0
 """Looked at for a trial."""
 ENOUGH = 4
 """Trials before the correction is used: those with which the search opens."""
-SMALLEST = 4
-"""Designs of a batch; it grows with the trials, so that each batch knows of half of those before it."""
+SMALLEST, OF_THOSE_BEFORE = 2, 2
+"""Least designs of a batch, and the part of the trials before it that it has: a half. So each design is chosen by what
+at least two thirds of those before it came to."""
 
 
 def _batch(asked: int, batch: int) -> int:
-    return min(batch, max(SMALLEST, asked))
+    return min(batch, max(SMALLEST, asked // OF_THOSE_BEFORE))
 
 
 SIMULATED = View(look_by_simulation, fit_correction, ENOUGH, CANDIDATES, 0, _batch)

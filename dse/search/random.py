@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,14 @@ class Random(Sampler):
     def ask(self) -> Proposal | None:
         """See `Sampler.ask`; never exhausted by itself."""
         return Proposal(self._space.fill(self._draw))
+
+    def state(self) -> dict[str, Any] | None:
+        """See `Sampler.state`: where its stream of random numbers is."""
+        return dict(self._draw.generator.bit_generator.state)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See `Sampler.restore`."""
+        self._draw.generator.bit_generator.state = state
 
     def tell(self, proposal: Proposal, losses: tuple[float, ...], violations: Mapping[str, float]) -> None:
         """Nothing to learn."""

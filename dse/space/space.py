@@ -113,12 +113,12 @@ class Space:
         template = {**self.template, **job.template}
         return replace(self, name=f"{self.name} ({job.name})", template=template, jobs=(), futures=(), plans=())
 
-    def enumerate(self) -> Iterator[FilledDocument]:
-        """Every combination of a finite space, in order.
+    def enumerate(self, odometer: Odometer | None = None) -> Iterator[FilledDocument]:
+        """Every combination of a finite space, in order; from that of an `odometer` on.
 
         Raises `InfiniteError` where a live hole is continuous.
         """
-        odometer = Odometer()
+        odometer = odometer or Odometer()
         while True:
             yield self.fill(odometer)
             if not odometer.step():

@@ -28,15 +28,31 @@ def write_whole(path: Path, content: bytes) -> None:
     write_pieces(path, (content,))
 
 
-def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file as `write_whole`, piece by piece."""
+def write_pieces(path: Path, pieces: Iterable[bytes], durable: bool = False) -> None:
+    """Write a file as `write_whole`, piece by piece; `durable`: it also outlives a power failure."""
     part = part_of(path)
     try:
         with part.open("wb") as file:
             file.writelines(pieces)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         part.replace(path)
+        if durable:
+            synchronise_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def synchronise_folder(folder: Path) -> None:
+    """Make sure that the names in a folder outlive a power failure, where the system can open a folder."""
+    if os.name == "nt":
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def sweep(folder: Path) -> None:

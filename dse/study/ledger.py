@@ -28,6 +28,9 @@ class TrialLog(Protocol):
     ) -> None:
         """Append a trial; `draws` are the sampler's own numbers, where a study cannot be replayed from its seed."""
 
+    def remember(self, trials: int, state: Mapping[str, Any]) -> None:
+        """The sampler was in this state (`Sampler.state`) before it proposed trial `trials`."""
+
     def synchronise(self) -> None:
         """Make sure that what was appended is kept."""
 
@@ -82,6 +85,9 @@ class Ledger(ABC):
     @abstractmethod
     def keep(self, trial: Trial) -> bool:
         """Writes the outcome of a trial; false where the study has it from another driver."""
+
+    def remember(self, state: Mapping[str, Any]) -> None:  # noqa: B027  # others cannot go on from it
+        """Takes the state in which the sampler proposes the next design, where the study may go on from there."""
 
     def others(self) -> Iterable[Finished]:
         """What this driver has not evaluated and not been told before."""

@@ -22,6 +22,9 @@ class Memory:
         """See `TrialLog.append`."""
         self.trials.append(StoredTrial(number, dict(params), outcome, None if draws is None else dict(draws)))
 
+    def remember(self, trials: int, state: Mapping[str, Any]) -> None:
+        """See `TrialLog.remember`: nothing goes on from memory."""
+
     def synchronise(self) -> None:
         """Memory has nothing behind it."""
 

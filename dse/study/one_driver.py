@@ -5,8 +5,8 @@ Replayed from its seed, a study asks for the same designs again; those that are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from dse.evaluate.evaluate import Outcome
 from dse.search import Proposal
@@ -39,6 +39,10 @@ class OneDriver(Ledger):
         assert trial.outcome is not None
         self._log.append(trial.number, trial.proposal.filled.params, trial.outcome)
         return True
+
+    def remember(self, state: Mapping[str, Any]) -> None:
+        """See `Ledger.remember`."""
+        self._log.remember(self.claimed, state)
 
     def synchronise(self) -> None:
         """See `Ledger.synchronise`."""

@@ -44,10 +44,12 @@ class StopRules:
 
     limits: Limits
     objectives: tuple[Objective, ...]
+    done: int = 0
+    """Trials that it does not see."""
 
     def __post_init__(self) -> None:
         self._begun = time.monotonic()
-        self._trials = 0
+        self._trials = self.done
         self._worst: NDArray[np.float64] | None = None
         self._front = np.empty((0, len(self.objectives)))
         self._new: list[NDArray[np.float64]] = []

@@ -9,13 +9,14 @@ import json
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dse.space.objective import Objective
 from dse.study.files import part_of, sweep, write_whole
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, InputWarning, Problem
 from simcore.document.text import dump_document
 
 STUDY, PROOF = "study.yaml", "proof.json"
@@ -27,30 +28,45 @@ def write_study(folder: Path, study: Mapping[str, Any]) -> None:
     write_whole(folder / STUDY, dump_document(dict(study)).encode())
 
 
-def write_proof(folder: Path, proof: Mapping[str, Any]) -> None:
-    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`)."""
+def write_proof(folder: Path, proof: Mapping[str, Any], of: Mapping[str, Any]) -> None:
+    """Write what a sampler proved of the whole space (`dse.search.base.Prover.proof`), and `of` what it did."""
     rows = proof.get("corners")
     said = {"corners": rows and [[value if math.isfinite(value) else None for value in row] for row in rows]}
-    write_whole(folder / PROOF, f"{json.dumps({**proof, **said}, indent=2)}\n".encode())
+    write_whole(folder / PROOF, f"{json.dumps({**proof, **said, 'of': of}, indent=2)}\n".encode())
 
 
-def read_proof(folder: Path, objectives: tuple[Objective, ...]) -> dict[str, Any] | None:
-    """What a sampler proved of the whole space; None where it proves nothing.
+def forget_proof(folder: Path) -> None:
+    """Remove what was proved before: the study goes on, and may end without a proof."""
+    (folder / PROOF).unlink(missing_ok=True)
 
-    Raises `InputError` where the file is not what `write_proof` writes.
+
+def read_proof(
+    folder: Path, objectives: tuple[Objective, ...], of: Callable[[], Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """What a sampler proved of the whole space; None where it proves nothing, or where it proved that `of` another.
+
+    Warns (`InputWarning`) of a proof of another study, or of other trials. Raises `InputError` where the file is not
+    what `write_proof` writes.
     """
+    found = _read_values(folder / PROOF, lambda found: _known(found, objectives))
+    if found is None or found.pop("of") == dict(of()):
+        return found
+    problem = Problem(
+        (), "the proof of these trials", "that of others, of another space or of another version", "it is passed over"
+    )
+    warnings.warn(f"{folder / PROOF}: {problem}", InputWarning, stacklevel=2)
+    return None
 
-    def known(found: Any) -> dict[str, Any]:
-        numbers = {key: _number(found[key]) for key in ("points", "repeats", "simulated", "open")}
-        bounds = {objective.name: _number(found["bounds"][objective.name]) for objective in objectives}
-        numbers["failed"] = _number(found.get("failed", 0))
-        cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
-        said = {"complete": bool(found["complete"]), "solved_shares": bool(found.get("solved_shares"))}
-        rows = found.get("corners")
-        corners = None if rows is None else [[_loss(value) for value in row] for row in rows]
-        return {**numbers, "cut": cut, **said, "bounds": bounds, "corners": corners}
 
-    return _read_values(folder / PROOF, known)
+def _known(found: Any, objectives: tuple[Objective, ...]) -> dict[str, Any]:
+    numbers = {key: _number(found[key]) for key in ("points", "repeats", "simulated", "open")}
+    bounds = {objective.name: _number(found["bounds"].get(objective.name)) for objective in objectives}
+    numbers["failed"] = _number(found.get("failed", 0))
+    cut = {str(rule): _number(count) for rule, count in found["cut"].items()}
+    said = {"complete": bool(found["complete"]), "solved_shares": bool(found.get("solved_shares"))}
+    rows = found.get("corners")
+    corners = None if rows is None else [[_loss(value) for value in row] for row in rows]
+    return {**numbers, "cut": cut, **said, "bounds": bounds, "corners": corners, "of": found.get("of")}
 
 
 def _number(value: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,8 @@ class Study:
     ledger: Ledger
     on_trial: Callable[[int, Mapping[str, Any], Outcome], None] = WATCHER.trial
     """Told of every trial (`dse.study.watch.Watcher.trial`)."""
+    between: Callable[[], None] = lambda: None  # a field's default
+    """Called between two batches."""
     trials: int = 0
     _proposed: set[bytes] = field(default_factory=set)
     _uncounted: deque[Trial] = field(default_factory=deque)
@@ -83,7 +85,15 @@ class Study:
 
     def begin(self, limits: Limits) -> None:
         """Watch the limits from now on."""
-        self._rules = StopRules(limits, self.space.objectives)
+        self._rules = StopRules(limits, self.space.objectives, self.trials)
+
+    def skip(self, trials: int, digests: Iterable[bytes]) -> None:
+        """Go on after the first `trials` trials, which are those with these keys (`dse.study.keys`).
+
+        The sampler is as it was before the next one (`dse.study.checkpoint`).
+        """
+        self.trials = self.ledger.claimed = trials
+        self._proposed.update(digests)
 
     def reason(self) -> str | None:
         """Why the study stops now (see `dse.study.stop`); None where it goes on."""
@@ -127,6 +137,8 @@ class Study:
             if (reason := self.reason()) is not None:
                 self._ended = reason
                 return
+            self.between()
+            self._remember()
             count = min(self.space.settings.batch, limits.trials - self.ledger.claimed)
             batch = self.ask(self.sampler.next_batch(count))
             if not batch and not self.ledger.waits:
@@ -140,6 +152,12 @@ class Study:
             if self._behind(limits) is not None:
                 self._untold.append(batch)
             yield from (trial.proposal.filled.document for trial in batch if trial.outcome is None)
+
+    def _remember(self) -> None:
+        """Tell the ledger where the sampler is, if it can go on from there."""
+        state = self.sampler.state() if self._others is None else None
+        if state is not None:
+            self.ledger.remember(state)
 
     def _drawn(self, proposal: Proposal) -> DrawnValues | None:
         """What the sampler drew; nothing for a design that it has not proposed."""

@@ -16,7 +16,8 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
     """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
 
     With `sizes: even` all sizes are open, and as near to each other as they can be. With `domain: most` all dimensions
-    but the last are inside a domain of at most so many NPUs, and as even; see `_domain_size`.
+    but the last are inside a domain of at most so many NPUs, and as even; see `_domain_size`. Fewer NPUs than a fixed
+    size has room for are a part of a node, in which the library reduces in no switch.
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes or domains.
     """
@@ -39,11 +40,24 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
         if left % size:
             raise Refusal(f"a number of NPUs that fills whole groups of {size}", str(npus))
         if size > 1 or (not dimensions and (open_sizes is None or left == 1)):
-            dimensions.append({**dimension, "size": size})
+            library = _library_of_part(dimension.get("library")) if size < whole else {}
+            dimensions.append({**dimension, **library, "size": size})
         left //= size
     if left != 1:
         raise Refusal(f"at most {npus // left} NPUs on this fabric", str(npus), "leave its last size open")
     return dimensions
+
+
+def _library_of_part(library: Any) -> dict[str, Any]:
+    """The key `library` of a dimension of which only a part has NPUs of the cluster, where that changes it.
+
+    Such NPUs are a group of a larger node, not the whole one whose switch the library lets reduce (`whole_memory`).
+    """
+    spec = catalog.entry("libraries", library) if isinstance(library, str) else library
+    kinds = [kind for kind, of in spec.items() if isinstance(of, dict) and "whole_memory" in of] if spec else []
+    base: dict[str, Any] = {"base": library} if isinstance(library, str) else library
+    part = {kind: {**base.get(kind, {}), "whole_memory": None} for kind in kinds}
+    return {"library": {**base, **part}} if kinds else {}
 
 
 def _open_sizes(spec: dict[str, Any], npus: int, domain: Any) -> Iterator[int] | None:

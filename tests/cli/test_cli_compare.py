@@ -156,10 +156,34 @@ def test_the_effect_of_a_key_is_read_off_the_designs_with_each_value(
     feasible = [trial for record in records for trial in record.feasible_trials]
     for entry in effects["tensor"]:
         own = [t for t in feasible if t.design and str(t.design["parallelism"]["tensor"]) == entry["value"]]
-        assert entry["designs"] == len(own)
+        assert entry["designs"] == len({json.dumps(trial.design, sort_keys=True) for trial in own})
         assert entry["best"]["iteration_time"] == min(t.values["iteration_time"] for t in own)
         assert 0 <= entry["reach"] <= 1 + 1e-9
     assert {"NPUs", "ZeRO", "bandwidth"} <= set(effects)
+
+
+def test_designs_on_the_front_of_all_are_counted_once_for_each_key(document: dict[str, Any]) -> None:
+    assert document["effects"]
+    for effect in document["effects"]:
+        assert sum(entry["on_front"] for entry in effect["values"]) == len(document["union"]["front"])
+        assert all(entry["on_front"] <= entry["designs"] for entry in effect["values"])
+
+
+def test_a_run_beside_its_own_copy_has_the_effects_of_one_run(folders: tuple[Path, ...], tmp_path: Path) -> None:
+    copied = shutil.copytree(folders[0], tmp_path / "copied")
+    together = set_side_by_side([side(folders[0]), side(copied)])
+    for effect in together.effects:
+        assert sum(entry.designs for entry in effect.values) == len(together.runs[0].record.feasible_trials)
+        assert sum(entry.on_front for entry in effect.values) == len(together.runs[0].record.front)
+
+
+def test_a_design_that_another_run_beats_is_not_on_the_front_of_all(folders: tuple[Path, ...], tmp_path: Path) -> None:
+    copied = shutil.copytree(folders[0], tmp_path / "copied")
+    together = slowed(set_side_by_side([side(folders[0]), side(copied)]))
+    front = together.runs[0].record.front
+    assert [(name, trial.number) for name, trial in together.union] == [("first", trial.number) for trial in front]
+    for effect in together.effects:
+        assert sum(entry.on_front for entry in effect.values) == len(front)
 
 
 def test_a_run_against_its_copy_with_other_numbers_is_called_careful(

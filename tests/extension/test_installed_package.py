@@ -127,7 +127,7 @@ def test_a_study_that_uses_nothing_of_the_package_does_not_name_it(package: Path
     plain["objectives"] = {"minimize": ["iteration_time", "cost.total"]}
     (tmp_path / "space.yaml").write_text(yaml.safe_dump(plain))
     assert optimized(tmp_path, package, "--trials", 2).returncode in (0, 1)
-    assert set(yaml.safe_load((tmp_path / "run" / "study.yaml").read_text())["versions"]) == {"dse", "optuna"}
+    assert set(yaml.safe_load((tmp_path / "run" / "study.yaml").read_text())["versions"]) == {"dse", "model", "optuna"}
 
 
 def test_a_study_is_resumed_and_reported_with_the_package(study: Path, package: Path) -> None:

@@ -2,13 +2,14 @@
 
 For each thing in which feasible designs differ (`dse.report.aspects`; degrees of parallelism each for itself) and each
 value: its designs, those on the front of all, the best of each objective, and the *reach*: the hypervolume of the front
-of the designs with that value, as a share of that of all. A key matters where reach differs between its values.
+of the designs with that value, as a share of that of all. A key matters where reach differs between its values. A
+design is counted once, however many runs have tried it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,7 @@ class ValueEffect:
     value: str
     designs: int
     on_front: int
+    """How many of the designs are on the front of all runs together."""
     best: Mapping[str, float]
     reach: float
 
@@ -61,16 +63,19 @@ class Effect:
 
 def effects_of(
     objectives: Sequence[Objective],
-    trials: Sequence[TrialRecord],
-    front: Sequence[TrialRecord],
+    trials: Mapping[str, Sequence[TrialRecord]],
+    front: Collection[str],
     reference: NDArray[np.float64],
     volume: float,
 ) -> tuple[Effect, ...]:
-    """The effect of each key of which feasible `trials` have several values, the largest first."""
-    told = [_told(trial) for trial in trials]
-    members = {id(trial) for trial in front}
-    kept = np.array([id(trial) in members for trial in trials])
-    matrix = losses(tuple(objectives), [trial.values for trial in trials])
+    """The effect of each key of which feasible designs have several values, the largest first.
+
+    `trials` are by the identity of their designs, `front` the identities of those on the front of all.
+    """
+    told = [_told(trial) for tried in trials.values() for trial in tried]
+    matrix = losses(tuple(objectives), [trial.values for tried in trials.values() for trial in tried])
+    first = np.array([not index for tried in trials.values() for index in range(len(tried))], bool)
+    kept = np.array([not index and key in front for key, tried in trials.items() for index in range(len(tried))], bool)
     keys = dict.fromkeys(key for texts in told for key in texts if key not in _IMPLIED)
     found = []
     for key in keys:
@@ -82,7 +87,7 @@ def effects_of(
         values = [
             ValueEffect(
                 value,
-                designs=int(mask.sum()),
+                designs=int((mask & first).sum()),
                 on_front=int((mask & kept).sum()),
                 best={o.name: o.sign * float(x) for o, x in zip(objectives, matrix[mask].min(axis=0), strict=True)},
                 reach=_reach(matrix[mask], reference, volume),

@@ -96,7 +96,6 @@ def set_side_by_side(runs: Sequence[RunSide]) -> Together:
     keys = {run.name: {design_key(trial): trial for trial in run.record.trials if trial.design} for run in runs}
     surviving = {(name, trial.number) for (name, trial), keep in zip(members, kept, strict=True) if keep}
     volume = _volume(objectives, [trial for _, trial in union], reference)
-    feasible = [trial for run in runs for trial in run.record.feasible_trials]
     shared = _shared(keys)
     return Together(
         runs=tuple(runs),
@@ -110,13 +109,22 @@ def set_side_by_side(runs: Sequence[RunSide]) -> Together:
         changed=_changed(objectives, shared),
         levels=_levels(objectives, fronts, [trial for _, trial in union]),
         settings=differing_settings({run.name: run.study for run in runs}),
-        effects=effects_of(objectives, feasible, [trial for _, trial in union], reference, volume),
+        effects=effects_of(objectives, _feasible(runs), {design_key(trial) for _, trial in union}, reference, volume),
     )
 
 
 def design_key(trial: TrialRecord) -> str:
     """The identity of a trial's design, of all its workloads."""
     return json.dumps([part.design for _, part in trial.parts], sort_keys=True)
+
+
+def _feasible(runs: Sequence[RunSide]) -> dict[str, list[TrialRecord]]:
+    """The feasible trials of all runs by their design."""
+    found: dict[str, list[TrialRecord]] = {}
+    for run in runs:
+        for trial in run.record.feasible_trials:
+            found.setdefault(design_key(trial), []).append(trial)
+    return found
 
 
 def _common_objectives(runs: Sequence[RunSide]) -> tuple[Objective, ...]:

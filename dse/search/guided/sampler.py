@@ -43,6 +43,11 @@ ROUNDS, ROUND = 20, 48
 """Most rounds of small moves over the estimates before that trial, and candidates of each."""
 IDLE = 4
 """Rounds in a row that change nothing about the best, after which that trial starts."""
+LINE = 2
+"""With so many objectives a front is a line of a few designs, and less does: of these three the numbers below, and from
+`LINE_KNOWN` trials on so many candidates per trial. With more it is a surface, and less costs hypervolume."""
+LINE_ROUNDS, LINE_ROUND, LINE_IDLE = 12, 32, 3
+LINE_KNOWN, LINE_EFFORT = 100, 3.0
 POOL = 1024
 """Candidates that are kept for later."""
 PARENTS = 24
@@ -217,18 +222,19 @@ class Guided(Sampler):
             self._look_at_jobs(self._best_of_shapes(SHAPES), FIRST // SPREAD, 2 * LED)
             self._keep_all(self._shares.make_other_splits(self._best_of_shapes(SHAPES), SHARES))
         idle, known = 0, None
-        for number in range(ROUNDS):
+        rounds, count, patience = self._round_sizes
+        for number in range(rounds):
             self._note_seeding(SPREAD_WORK * SPREAD + number)
             best = self._judge.rank(self._pool, PARENTS)[:PARENTS]
             shapes = self._best_of_shapes(SHAPES)
-            self._keep_until(ROUND, self._make_around(shapes))
+            self._keep_until(count, self._make_around(shapes, TRIES * count))
             idle = idle + 1 if known == {*best[:8]} else 0
             known = {*best[:8]}
-            if idle == IDLE:
+            if idle == patience:
                 break
             if len(best) < PARENTS:
                 best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
-            self._keep_until(ROUND, self._make_around(best))
+            self._keep_until(count, self._make_around(best, TRIES * count))
             self._keep_all(self._ends.make_beyond(self._pool))
             self._look_across(best)
 
@@ -239,15 +245,26 @@ class Guided(Sampler):
             self.on_note(f"estimated {number:,} of {combinations:,} candidates", number / combinations)
             self._keep(self._candidates.make_from_look(self._candidates.look_at_document(filled, {})))
 
+    @property
+    def _round_sizes(self) -> tuple[int, int, int]:
+        """Most rounds of small moves before the first choice, candidates of each, idle ones that end them."""
+        if len(self._space.objectives) <= LINE:
+            return min(ROUNDS, LINE_ROUNDS), min(ROUND, LINE_ROUND), min(IDLE, LINE_IDLE)
+        return ROUNDS, ROUND, IDLE
+
     def _note_seeding(self, done: int) -> None:
         """Tell how far the seeding is, in rounds of small moves."""
-        self.on_note(f"estimated {len(self._candidates.seen):,} candidates", done / (SPREAD_WORK * SPREAD + ROUNDS))
+        whole = SPREAD_WORK * SPREAD + self._round_sizes[0]
+        self.on_note(f"estimated {len(self._candidates.seen):,} candidates", done / whole)
 
     def _widen(self) -> None:
         """More candidates: around the front, mixtures of what is good, and random ones."""
         if self._whole:
             return
-        count = round(self._space.settings.batch * (self._view.candidates or effort(self._asked)))
+        each = effort(self._asked)
+        if len(self._space.objectives) <= LINE and self._asked >= LINE_KNOWN:
+            each = min(each, LINE_EFFORT)
+        count = round(self._space.settings.batch * (self._view.candidates or each))
         self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count)))
         apart = self._judge.spread_designs(NETWORKS) + self._best_of_shapes(NETWORKS)
         self._look_at_jobs(apart, LEAST, LED)

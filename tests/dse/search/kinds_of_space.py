@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from random import Random
 from typing import Any
 
@@ -142,8 +143,24 @@ KINDS: dict[str, Callable[[Draw], Document]] = {
 }
 
 
-def drawn_space(kind: str, wanted: str, seed: int) -> Space:
-    """A space of a kind, with a number of objectives or expressions as `WANTED` has them."""
+def drawn_space(kind: str, wanted: str, seed: int, *limits: str) -> Space:
+    """A space of a kind, with a number of objectives or expressions as `WANTED` has them, and with more `limits`."""
     draw = Random(seed).choice
     document = KINDS[kind](draw) | {"hypothetical": True, "objectives": draw(WANTED[wanted])}
-    return space({**document, "constraints": ["fits", *draw(LATE)]})
+    return space({**document, "constraints": ["fits", *draw(LATE), *limits]})
+
+
+def drawn_limit(given: Space, rows: Sequence[Sequence[float]], seed: int) -> tuple[str, int, float]:
+    """A constraint on an objective that a third of the feasible designs meet, its place, and the most it lets be lost.
+
+    `rows` are the objectives of all feasible designs, to be minimised. Empty where an objective has too few values.
+    """
+    places = [place for place, objective in enumerate(given.objectives) if objective.expression is None]
+    place = Random(seed).choice(places) if places else 0
+    values = sorted({row[place] for row in rows})
+    if not places or len(values) < 3:
+        return "", 0, inf
+    most = (values[len(values) // 3 - 1] + values[len(values) // 3]) / 2
+    objective = given.objectives[place]
+    text = f"{objective.name} {'<=' if objective.sign > 0 else '>='} {objective.sign * most!r}"
+    return text, place, most

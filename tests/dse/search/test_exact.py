@@ -107,13 +107,17 @@ def small_spaces(draw: st.DrawFn) -> Space:
 
 
 def brute_force(given_space: Space) -> dict[str, tuple[float, ...]]:
+    return nondominated(feasible(given_space))
+
+
+def feasible(given_space: Space) -> dict[str, tuple[float, ...]]:
     judge = Evaluator(given_space.objectives, given_space.constraints)
     found = {}
     for filled in given_space.enumerate():
         outcome = judge(filled.document)
         if outcome.state == "feasible":
             found[outcome.key] = tuple(map(float, losses(given_space.objectives, [outcome.values])[0]))
-    return nondominated(found)
+    return found
 
 
 def nondominated(found: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:

@@ -150,6 +150,21 @@ def test_a_small_space_is_screened_whole_and_its_best_design_comes_early(tmp_pat
     assert min(outcome.values["iteration_time"] for outcome in outcomes) == best
 
 
+def test_a_front_that_is_a_line_takes_fewer_candidates() -> None:
+    def count_looked_at(wanted: list[str]) -> int:
+        notes: list[str] = []
+        given = space(system={"chunks": {"range": [1, 40]}}, objectives={"minimize": wanted})
+        sampler = make_sampler("guided", given, 0)
+        sampler.on_note = lambda text, share: notes.append(text)
+        for _ in range(sampler.next_batch(32) + 1):
+            assert sampler.ask() is not None
+        return int(notes[-1].split()[1].replace(",", ""))
+
+    line = count_looked_at(["iteration_time", "cost.total"])
+    surface = count_looked_at(["iteration_time", "cost.total", "memory.peak"])
+    assert 100 < line < 0.8 * surface
+
+
 def test_late_generations_hold_designs_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("dse.search.guided.sampler.LATE", 32)
     monkeypatch.setattr("dse.search.guided.sampler.SEEDS", 32)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simcore import simulate
 from simcore.check.load import design_from
 from simcore.design.fabric import fabric_dimensions
 
@@ -53,3 +54,29 @@ def test_slices_are_as_even_as_they_can_be_and_pods_connect_them() -> None:
 def test_a_domain_that_cannot_be_is_refused(fabric: Any, npus: int, domain: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fabric_dimensions(fabric, npus, domain)
+
+
+@pytest.mark.parametrize(("npus", "whole"), [(2, False), (4, False), (8, True), (16, True)])
+def test_a_part_of_a_node_is_not_reduced_in_the_nodes_switch(npus: int, whole: bool) -> None:
+    cluster = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": npus}
+    design = design_from({"workload": {"collective": "all_reduce", "size": "512 MiB"}, "cluster": cluster})
+    library = design.cluster.dimensions[0].library
+    assert library is not None
+    assert library.name == "nccl-hopper"
+    known, part = library.kernel("all_reduce", True), library.kernel("all_reduce", False)
+    assert known is not None
+    assert (known != part) is whole
+
+
+def test_a_part_of_a_node_takes_as_long_as_a_group_of_that_size_in_a_whole_one() -> None:
+    own = {"all_reduce": {"memory": "100 GB/s", "whole_memory": "400 GB/s"}}
+    dimension = {"topology": "switch", "bandwidth": "450 GB/s", "latency": "1 us", "library": own}
+    fabric = {"dimensions": [{**dimension, "size": 8, "tier": "node"}]}
+    workload = {"collective": "all_reduce", "size": "64 MiB"}
+    part = design_from({"workload": workload, "cluster": {"npu": "h100-80gb", "fabric": fabric, "npus": 4}})
+    known = {"all_reduce": {"memory": "100 GB/s"}}
+    alone = {"npu": "h100-80gb", "dimensions": [{**dimension, "library": known, "size": 4, "tier": "node"}]}
+    assert (
+        simulate(part).iteration_time_s
+        == simulate(design_from({"workload": workload, "cluster": alone})).iteration_time_s
+    )

@@ -1,0 +1,66 @@
+"""What is proven while a search runs: a share of the driver's time goes to the certificate, between two batches.
+
+How many steps there was time for is seen in the progress line alone. Whoever reports takes all that are left, so that
+no file depends on the clock (`dse.proof.certifier`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from dse.evaluate.note import Note
+from dse.proof.certificate import Certificate, certify
+from dse.proof.certifier import Certifier
+from dse.proof.parts import is_proven_of
+from dse.space.space import Space
+from dse.study.watch import WATCHER, Watcher
+
+SHARE = 0.2
+"""Of the time of a search, what its certificate takes at the most, but for the last step."""
+TELL_SECONDS = 1.0
+"""Between two times that the watcher is told what is proven."""
+
+
+class Proving:
+    """The certificate of one run: begun while it searches, ended by its report."""
+
+    def __init__(self) -> None:
+        self._certifier: Certifier | None = None
+        self._watcher = WATCHER
+        self._read: Callable[[], Space] | None = None
+        self._engine = ""
+        self._begun = self._told = self._spent = 0.0
+
+    def begin(self, read: Callable[[], Space], engine: str, watcher: Watcher) -> None:
+        """A search begins; `read` gives its space as the report will read it."""
+        self._read, self._engine, self._watcher = read, engine, watcher
+        self._begun = time.monotonic()
+
+    def between(self) -> None:
+        """Two batches of the search: take the steps that there is time for."""
+        if self._read is None:
+            return
+        while (now := time.monotonic()) - self._begun >= max(TELL_SECONDS, self._spent / SHARE):
+            if self._certifier is None:
+                self._certifier = Certifier(self._read(), self._engine)
+            elif self._certifier.done:
+                return
+            self._certifier.advance()
+            self._tell(now)
+            self._spent += time.monotonic() - now
+
+    def _tell(self, now: float) -> None:
+        assert self._certifier is not None
+        if now - self._told >= TELL_SECONDS or self._certifier.done:
+            self._told = now
+            self._watcher.certified(self._certifier.corners)
+
+    def certify(self, space: Space, engine: str, note: Note) -> Certificate:
+        """The whole certificate of the run, which is of `space` and `engine`; `note` is told of the steps left."""
+        return certify(space, engine, note) if self._certifier is None else self._certifier.finish(note)
+
+
+def is_worth_proving(space: Space, engine: str) -> bool:
+    """Whether something may be proven of all objectives together, in steps."""
+    return not space.jobs and any(is_proven_of(engine, objective.names) for objective in space.objectives)
