@@ -6,7 +6,8 @@
 
 A worker that dies or overruns takes its designs to a second try, each alone, in another process, on another machine
 where there is one; a design that fails there too is an outcome (`failed`, with the reason). A lost machine is nobody's
-fault and is not counted, up to `MOST_LOST` times. What is in flight is bounded, however long one design takes.
+fault and is not counted, up to `MOST_LOST` times. What is in flight is bounded, however long one design takes. What a
+design costs here does not grow with the number of workers: nobody goes through all of them for one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ MOST_STILLBORN = 8
 """Workers in a row that die before they are ready after which the study stops."""
 RECOUNT_SECONDS = 2.0
 POLL_SECONDS = 0.02
+"""Longest that workers go unheard while documents are taken or outcomes are written."""
+AT_ONCE = 64
+"""Documents taken between two looks at the clock."""
+PATIENCE = 0.5
 
 
 @dataclass(slots=True)
@@ -72,6 +77,12 @@ class Pool(Executor):
         self._evaluator, self._workers, self._jobs = evaluator, workers, jobs
         self._design_timeout, self._start_timeout = design_timeout, start_timeout
         self._staff: dict[int, _Worker] = {}
+        self._ready = 0
+        """Workers that are ready."""
+        self._free: tuple[dict[int, _Worker], ...] = tuple({} for _ in range(QUEUED))
+        """Workers with room for a call, by the number of calls that they have; the longest waiting first."""
+        self._look = 0.0
+        """When limits of time are looked at next."""
         self._size = CallSize()
         self._calls = self._failed = self._stillborn = 0
         self._counted = -RECOUNT_SECONDS
@@ -114,54 +125,64 @@ class Pool(Executor):
         """Stops calls that an abandoned earlier `map` left running."""
         for worker in [worker for worker, state in self._staff.items() if state.calls]:
             self._workers.stop(worker)
-            del self._staff[worker]
+            self._dismiss(worker)
+
+    def _dismiss(self, worker: int) -> _Worker:
+        """Forget a worker that is gone."""
+        state = self._staff.pop(worker)
+        for free in self._free:
+            free.pop(worker, None)
+        self._ready -= state.node is not None
+        return state
+
+    def _offer(self, worker: int, state: _Worker) -> None:
+        """Note how much room a ready worker has for calls; a cold one gets one call at a time."""
+        for free in self._free:
+            free.pop(worker, None)
+        if len(state.calls) < (QUEUED if state.warm else 1):
+            self._free[len(state.calls)][worker] = state
 
     def _fill(self, source: Iterator[Mapping[str, Any] | None]) -> None:
-        """Have two calls' documents for each worker, where there are so many."""
-        enough = 2 * max(1, self._count_ready()) * self._size.next_size(None, 1)
+        """Have two calls' documents for each worker, where there are so many and it does not take long."""
+        enough = 2 * max(1, self._ready) * self._size.next_size(None, 1)
+        begun = time.monotonic()
         self._dry = self._exhausted
-        while len(self._buffer) < enough and not self._dry:
+        taken = 0
+        while len(self._buffer) <= enough and not self._dry:
             document = next(source, self)
             if document is self:
                 self._exhausted = True
             elif document is not None:
                 self._buffer.append(cast("Mapping[str, Any]", document))
             self._dry = document is None or self._exhausted
+            taken += 1
+            if taken % AT_ONCE == 0 and time.monotonic() - begun > POLL_SECONDS:
+                return  # the workers must not run dry while the driver thinks
 
     def _feed(self, source: Iterator[Mapping[str, Any] | None]) -> bool:
-        """Send each worker that has room one call; whether any was sent."""
-        sent = False
+        """Send calls to workers with room, the idle ones first; whether any was sent."""
         if self._taken - self._given < self._window():
             self._fill(source)
-        for worker, state in self._free_workers():
-            if self._resend(worker, state):
-                sent = True
-                continue
-            if self._alone and state.calls:
-                continue  # a suspect gets a worker of its own: wait until one is idle
+        sent = self._resend()
+        while self._buffer and (found := self._next_free()) is not None:
+            worker, state = found
             left = len(self._buffer) if self._dry else None
-            count = min(len(self._buffer), self._size.next_size(left, self._count_ready()) if state.warm else 1)
+            count = min(len(self._buffer), self._size.next_size(left, self._ready) if state.warm else 1)
             items = [_Item(self._taken + i, self._buffer.popleft()) for i in range(count)]
             self._taken += count
-            if items:
-                self._send(worker, state, items)
-                sent = True
+            self._send(worker, state, items)
+            sent = True
         return sent
 
-    def _free_workers(self) -> list[tuple[int, _Worker]]:
-        """Ready workers with room for a call, the idle ones first; a cold one gets one call at a time."""
-        free = [
-            (len(state.calls), worker, state)
-            for worker, state in self._staff.items()
-            if state.node is not None and len(state.calls) < (QUEUED if state.warm else 1)
-        ]
-        return [(worker, state) for _, worker, state in sorted(free, key=lambda entry: entry[:2])]
-
-    def _count_ready(self) -> int:
-        return sum(state.node is not None for state in self._staff.values())
+    def _next_free(self) -> tuple[int, _Worker] | None:
+        """The worker with room that has the fewest calls; an idle one while a suspect waits to have one of its own."""
+        for free in self._free[:1] if self._alone else self._free:
+            if free:
+                return next(iter(free.items()))
+        return None
 
     def _window(self) -> int:
-        return max(1, self._count_ready()) * WINDOW * self._size.next_size(None, 1)
+        return max(1, self._ready) * WINDOW * self._size.next_size(None, 1)
 
     def _recruit(self) -> None:
         """Keep as many workers as are wanted, started or asked for."""
@@ -173,33 +194,32 @@ class Pool(Executor):
         while len(self._staff) < max(1, self._wanted):
             self._staff[self._workers.start()] = _Worker()
 
-    def _resend(self, worker: int, state: _Worker) -> bool:
-        """Send a worker what another has lost; whether there was anything."""
-        if self._again:
-            self._send(worker, state, self._again.popleft())
-            return True
-        if not self._alone or state.calls:
-            return False
-        elsewhere = {other.node for other in self._staff.values() if other.node is not None}
-        for position, item in enumerate(self._alone):
-            if item.node != state.node or elsewhere == {state.node}:
-                del self._alone[position]
-                self._send(worker, state, [item])
-                return True
-        return False
+    def _resend(self) -> bool:
+        """Send workers what others have lost; whether there was anything."""
+        sent = False
+        while self._again and (found := self._next_free()) is not None:
+            self._send(*found, self._again.popleft())
+            sent = True
+        for worker, state in list(self._free[0].items()) if self._alone else ():
+            elsewhere = {other.node for other in self._staff.values() if other.node is not None}
+            items = [item for item in self._alone if item.node != state.node or elsewhere == {state.node}]
+            if items:
+                self._alone.remove(items[0])
+                self._send(worker, state, items[:1])
+                sent = True
+        return sent
 
     def _send(self, worker: int, state: _Worker, items: list[_Item]) -> None:
         self._calls += 1
         if not state.calls:
             state.since = time.monotonic()
         state.calls.append((self._calls, items))
+        self._offer(worker, state)
         self._workers.send(worker, self._calls, [item.document for item in items])
 
     def _patience(self) -> float:
-        """Seconds to wait for news: until the next call is over its limit, at most half a second."""
-        now = time.monotonic()
-        ends = [state.since + limit - now for state in self._staff.values() if (limit := self._limit(state))]
-        return max(0.0, min([0.5, *ends]))
+        """Seconds to wait for news: until a call may be over its limit, at most half a second."""
+        return PATIENCE if self._design_timeout is None else max(0.0, min(PATIENCE, self._look - time.monotonic()))
 
     def _limit(self, state: _Worker) -> float | None:
         """Seconds that a worker's call may take: one design's, and for several what the others should take."""
@@ -217,35 +237,48 @@ class Pool(Executor):
             match event:
                 case WorkerReady():
                     state.node, self._stillborn = event.node, 0
+                    self._ready += 1
+                    self._offer(event.worker, state)
                 case WorkerAnswer():
-                    self._take(state, event)
+                    self._take(event.worker, state, event)
                 case WorkerGone():
                     self._lose(event.worker, event.reason, event.blameless)
                 case WorkersUnfit():
                     raise WorkersError(event.reason)
         now = time.monotonic()
+        if self._design_timeout is not None and now >= self._look:
+            self._stop_late(now, self._design_timeout)
+        self._watch(now)
+
+    def _stop_late(self, now: float, seconds: float) -> None:
+        """Stop what takes too long, and note when the next call may: none that begins from now on is sooner."""
+        self._look = now + min(PATIENCE, seconds)
         for worker, state in list(self._staff.items()):
             limit = self._limit(state)
-            if limit is not None and now - state.since > limit:
+            if limit is None:
+                continue
+            if now - state.since > limit:
                 self._workers.stop(worker)
-                self._lose(worker, f"not done after {self._design_timeout:g} s, the limit per design", False)
-        self._watch(now)
+                self._lose(worker, f"not done after {seconds:g} s, the limit per design", False)
+            else:
+                self._look = min(self._look, state.since + limit)
 
     def _watch(self, now: float) -> None:
         """Stop a study that has no worker for too long."""
         self.on_wait()
-        if self._count_ready():
+        if self._ready:
             self._idle_since = now
         elif now - self._idle_since > self._start_timeout:
             raise WorkersError(f"no worker after {self._start_timeout:g} s: {self._workers.shortage()}")
 
-    def _take(self, state: _Worker, answer: WorkerAnswer) -> None:
+    def _take(self, worker: int, state: _Worker, answer: WorkerAnswer) -> None:
         call, items = state.calls.popleft()
         assert call == answer.call
         state.since = time.monotonic()
         if state.warm:
             self._size.record_call(len(items), answer.seconds)
         state.warm = True
+        self._offer(worker, state)
         for item, outcome in zip(items, answer.outcomes, strict=True):
             self._finish(item, outcome)
 
@@ -255,7 +288,7 @@ class Pool(Executor):
 
     def _lose(self, worker: int, reason: str, blameless: bool) -> None:
         """A worker is gone: its first call is suspect, what was queued behind is not."""
-        state = self._staff.pop(worker)
+        state = self._dismiss(worker)
         if state.node is None:
             self._stillborn += not blameless
             if self._stillborn >= MOST_STILLBORN:
@@ -282,7 +315,7 @@ class Pool(Executor):
     def status(self) -> Status:
         """See `Executor.status`."""
         flying = sum(len(items) for state in self._staff.values() for _, items in state.calls)
-        return Status(self._nodes, self._count_ready(), len(self._staff), flying, self._failed)
+        return Status(self._nodes, self._ready, len(self._staff), flying, self._failed)
 
     def close(self) -> None:
         """See `Executor.close`."""

@@ -1,12 +1,16 @@
 """Workers as Ray actors: one process each, one CPU each, wherever the cluster has room.
 
 Actors, not tasks: a hung design can be told from one that waits for a CPU, and ended. They are never restarted by Ray,
-which takes 20 s to notice that a node is gone; the pool asks for a new one at once.
+which takes 20 s to notice that a node is gone; the pool asks for a new one at once. Ray says what is done by callbacks:
+to ask it (`ray.wait`) takes longer the more there is that is not.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections import deque
 from collections.abc import Mapping, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from dse.evaluate.evaluate import Evaluate
@@ -26,8 +30,10 @@ class RayWorkers(Workers):
         self._actor: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayWorker)
         self._actors: dict[int, Any] = {}
         self._nodes: dict[int, str] = {}
-        self._waiting: dict[Any, tuple[int, int | None]] = {}
-        """What is waited for -> worker and call; no call while it starts."""
+        self._calls: dict[int, deque[tuple[int | None, Any]]] = {}
+        """Worker -> call and future of what it has to answer, in order; no call while it starts."""
+        self._heard: SimpleQueue[int] = SimpleQueue()
+        """Workers one of whose futures is done."""
         self._made = describe_process()
         self._started = 0
 
@@ -36,28 +42,34 @@ class RayWorkers(Workers):
         self._started += 1
         actor = self._actor.remote(self._evaluator)
         self._actors[self._started] = actor
-        self._waiting[actor.describe_process.remote()] = (self._started, None)
+        self._calls[self._started] = deque()
+        self._await(self._started, None, actor.describe_process.remote())
         return self._started
 
     def send(self, worker: int, call: int, documents: Sequence[Mapping[str, Any]]) -> None:
         """See `Workers.send`."""
-        self._waiting[self._actors[worker].evaluate.remote(documents)] = (worker, call)
+        self._await(worker, call, self._actors[worker].evaluate.remote(documents))
+
+    def _await(self, worker: int, call: int | None, reference: Any) -> None:
+        future = reference.future()
+        self._calls[worker].append((call, future))
+        future.add_done_callback(lambda _: self._heard.put(worker))
 
     def events(self, seconds: float) -> list[Event]:
-        """See `Workers.events`."""
-        done, _ = self._ray.wait(list(self._waiting), num_returns=1, timeout=seconds)
-        if done:
-            done, _ = self._ray.wait(list(self._waiting), num_returns=len(self._waiting), timeout=0)
-        return [
-            self._event(reference, *self._waiting.pop(reference))
-            for reference in sorted(done, key=lambda one: self._waiting[one][1] or 0)
-            if reference in self._waiting  # a death takes all that its worker had
-        ]
+        """See `Workers.events`. An answer that overtakes another one of its worker waits for it."""
+        found: list[Event] = []
+        with contextlib.suppress(Empty):
+            worker = self._heard.get(timeout=max(seconds, 1e-6))
+            while True:
+                while (calls := self._calls.get(worker)) and calls[0][1].done():  # a death takes all that it had
+                    found.append(self._event(worker, *calls.popleft()))
+                worker = self._heard.get_nowait()
+        return found
 
-    def _event(self, reference: Any, worker: int, call: int | None) -> Event:
+    def _event(self, worker: int, call: int | None, future: Any) -> Event:
         errors = self._ray.exceptions
         try:
-            value = self._ray.get(reference)
+            value = future.result()
         except errors.RuntimeEnvSetupError as error:
             return WorkersUnfit(worker, f"the cluster cannot set up a worker's environment: {_last_line(error)}")
         except errors.RayTaskError as error:
@@ -81,9 +93,7 @@ class RayWorkers(Workers):
         if call is None and ("ModuleNotFoundError" in said or "ImportError" in said or "creation task" in said):
             return WorkersUnfit(worker, f"a worker on the cluster cannot start: {_last_line(error)}")
         node = self._nodes.pop(worker, None)
-        del self._actors[worker]
-        for reference in [other for other, (owner, _) in self._waiting.items() if owner == worker]:
-            del self._waiting[reference]
+        del self._actors[worker], self._calls[worker]
         lost = node is not None and node not in self._live_nodes()
         reason = "its machine left the cluster" if lost else f"its worker process died ({_cause(said)})"
         return WorkerGone(worker, reason, blameless=lost or "node died" in said.lower())
@@ -94,9 +104,8 @@ class RayWorkers(Workers):
     def stop(self, worker: int) -> None:
         """See `Workers.stop`."""
         self._nodes.pop(worker, None)
+        del self._calls[worker]
         self._ray.kill(self._actors.pop(worker), no_restart=True)
-        for reference in [other for other, (owner, _) in self._waiting.items() if owner == worker]:
-            del self._waiting[reference]
 
     def room(self) -> int:
         """See `Workers.room`: the cluster's CPUs, whoever uses them."""

@@ -15,6 +15,7 @@ from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
+from dse.report.machines import describe_machines
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.reasons import describe_load
@@ -48,8 +49,8 @@ class Decision:
     trial: int | None
     """The design to build; None where nothing is feasible."""
     sentences: tuple[str, ...]
-    """What to build; what it gives and costs; where more money stops to pay and what would change the choice; how much
-    any future regrets it; whether it can be ordered, where that is not sure."""
+    """What to build; what it gives and costs; how much any future regrets it; how near other machines come; where more
+    money stops to pay and what would change the choice; whether it can be ordered, where that is not sure."""
     assumptions: tuple[str, ...]
     """What the answer rests on: prices, devices, networks."""
 
@@ -67,6 +68,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
         describe_robust_choice(record, summary, trial),
+        describe_machines(record, summary),
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))

@@ -12,7 +12,9 @@ dominates it, `regret` by which share it is worse than another one in every obje
 front), `behind` by which share it is at most behind the true front (`StudyRecord.behind`); null where it
 is not known. `robust` is the trial of the robust pick;
 `scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
-assumed (`dse.whatif.scenarios`), or why there are none. `robustness` says what a member is with other batches
+assumed (`dse.whatif.scenarios`), or why there are none; its `machines` are the best designs found on each machine that
+the front leaves out, and in which share of the scenarios no member of the front dominates them;
+`robustness` says what a member is with other batches
 (`dse.whatif.batches`);
 `compared` among how many feasible designs that were simulated, of how many combinations of the space (null
 where they were not counted): robustness and importance are over these alone;
@@ -108,11 +110,13 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
     """How many there are and what they rest on, or why there are none."""
     found = answers.scenarios
     if found is None:
-        return {"count": 0, "contenders": [], "left_out": 0, "parameters": [], "note": answers.no_scenarios or None}
+        none: dict[str, Any] = {"contenders": [], "left_out": 0, "machines": [], "parameters": []}
+        return {"count": 0, **none, "note": answers.no_scenarios or None}
     return {
         "count": found.count,
         "contenders": list(found.contenders),
         "left_out": found.left_out,
+        "machines": [asdict(machine) for machine in found.machines],
         "parameters": [asdict(assumption) for assumption in found.assumptions],
         "note": None,
     }

@@ -86,6 +86,18 @@ class Assumption:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine that no member of the front is built of, by the best design that was found on it."""
+
+    name: str
+    values: Mapping[str, float]
+    """Of the objectives."""
+    design: Mapping[str, Any]
+    on_front: float
+    """Share of the scenarios in which no member of the front dominates it."""
+
+
 @dataclass(frozen=True)
 class Scenarios:
     """The contenders for the front, each in the same draws of what the model does not know for sure."""
@@ -106,6 +118,8 @@ class Scenarios:
     """What was taken to be wrong, the widest first."""
     left_out: int = 0
     """Members of the front that were too many to be compared."""
+    machines: tuple[Machine, ...] = ()
+    """What the front leaves out (`dse.whatif.machines`), beside the contenders."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
+from dse.whatif.machines import MOST, best_elsewhere
+from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from simcore.engine.registry import BUILT_IN
@@ -31,22 +33,26 @@ _UNBIDDEN = ("auto", "fast", "flow")
 def answers_about(
     record: StudyRecord, space: Space, engine: str, simulations: int | None = None, note: Note = be_silent
 ) -> WhatIf:
-    """The answers about a study of `space`, with at most `simulations` (`SIMULATIONS` with engine `fast`).
+    """The answers about a study of `space`, with at most `simulations`.
 
-    `note` is told how far they are.
+    Unless told, engine `fast` takes `SIMULATIONS`, and some more for each machine that the front leaves out
+    (`dse.whatif.machines`). `note` is told how far they are.
     """
     allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations
     if not record.front:
         return NOTHING
     why = _reason_unasked(record, space, engine, allowed)
     asked = WhatIf({}, {}, 0, allowed, len(record.front), why)
+    simulate = _Memory(Evaluator(space.objectives, space.constraints, engine), allowed, note)
     if not why:
-        asked = ask_questions(record, space, engine, allowed, note)
+        asked = _ask_questions(record, space, simulate, allowed)
     unsure = _reason_without_scenarios(record, space, engine)
     if unsure:
         return replace(asked, no_scenarios=unsure)
-    front = _order_front(record)
-    return replace(asked, scenarios=ask_scenarios(record, front, rivals(record, CONTENDERS), note))
+    left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
+    elsewhere = () if why else best_elsewhere(record, space, simulate, left)
+    front, near = _order_front(record), rivals(record, CONTENDERS)
+    return replace(asked, scenarios=ask_scenarios(record, front, near, elsewhere, note))
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:
@@ -73,9 +79,8 @@ def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int
     return "" if allowed else "No simulation was allowed."
 
 
-def ask_questions(record: StudyRecord, space: Space, engine: str, allowed: int, note: Note = be_silent) -> WhatIf:
+def _ask_questions(record: StudyRecord, space: Space, simulate: _Memory, allowed: int) -> WhatIf:
     """The answers within `allowed` simulations: other batches take at most half of them, steps the rest."""
-    simulate = _Memory(Evaluator(space.objectives, space.constraints, engine), allowed, note)
     front = _order_front(record)
     members = front[: allowed // 4]
     others = rivals(record, min(RIVALS, allowed // 4 - len(members)))

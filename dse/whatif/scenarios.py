@@ -13,12 +13,16 @@ several objectives it is the member of the front whose *shortfall* is least ther
 contender that is the best compromise in that scenario, the least sum of objectives, each in lengths of the front (as
 its knee has it). Of equals it is the one that is sooner on the front, then the first.
 
-Nothing is simulated, and all follows from the journal: the same on every machine.
+The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
+scenarios, beside the contenders.
+
+Nothing is simulated here, and all follows from the journal: the same on every machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from math import exp
 
@@ -29,8 +33,9 @@ from dse.evaluate.note import Note, be_silent
 from dse.evaluate.pareto import front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
-from dse.whatif.answers import Assumption, Scenarios, Sureness
+from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
 from dse.whatif.drawn import draw_trials, ends_of, is_drawn
+from dse.whatif.machines import machine_of
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.uncertainty import draws
@@ -50,18 +55,33 @@ _DIGITS = 6
 
 
 def ask_scenarios(
-    record: StudyRecord, front: Sequence[TrialRecord], near: Sequence[TrialRecord], note: Note = be_silent
+    record: StudyRecord,
+    front: Sequence[TrialRecord],
+    near: Sequence[TrialRecord],
+    elsewhere: Sequence[TrialRecord] = (),
+    note: Note = be_silent,
 ) -> Scenarios:
     """The answers over members of the front and dominated trials near it, each simulated and with a design.
 
-    `front` is in the order in which its members are taken where they are too many; `note` is told how far they are.
+    `front` is in the order in which its members are taken where they are too many. `elsewhere` are designs on other
+    machines, with numbers below 0. `note` is told how far the answers are.
     """
     trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))]]
     drawn = draws.Scenarios(COUNT)
+    lost = _lost(record, trials, drawn, note)
+    members = lost[:, : min(len(front), MOST)]
+    machines = tuple(
+        _machine(trial, values, members)
+        for trial, values in zip(elsewhere, _lost(record, elsewhere, drawn, note).swapaxes(0, 1), strict=True)
+    )
+    return replace(_compare(record, trials, len(front), lost, drawn), machines=machines)
+
+
+def _lost(record: StudyRecord, trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> Floats:
+    """The objectives of trials in all scenarios, each to be minimised, `[objectives, trials, count]`."""
     found = draw_trials(trials, [_design(trial) for trial in trials], drawn, note)
-    values = np.array([[one.objective(objective) for one in found] for objective in record.objectives])
-    signs = np.array([objective.sign for objective in record.objectives])[:, None, None]
-    return _compare(record, trials, len(front), signs * values, drawn)
+    values = [one.objective(o) * o.sign for o in record.objectives for one in found]
+    return np.array(values).reshape(len(record.objectives), len(trials), drawn.count)
 
 
 def _design(trial: TrialRecord) -> Design:
@@ -100,6 +120,13 @@ def _compare(
         assumptions=tuple(_assumptions(drawn.used)),
         left_out=max(0, members - len(kept)),
     )
+
+
+def _machine(trial: TrialRecord, values: Floats, front: Floats) -> Machine:
+    """A design on another machine with its `values[objectives, count]`, against `front[objectives, members, count]`."""
+    assert trial.design is not None
+    behind = (front <= values[:, None]).all(axis=0) & (front < values[:, None]).any(axis=0)
+    return Machine(machine_of(trial.design), trial.values, trial.design, _told(1 - float(behind.any(axis=0).mean())))
 
 
 def regret(lost: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Designs per second on this machine and through Ray on the same cores: `python tests/benchmarks/bench_ray.py`.
 
-With `--long N` one run of N designs of the fast engine through Ray, and the driver's memory as it goes. Start-up (from
+With `--long N` one run of N designs of the fast engine through Ray, and the driver's memory as it goes. With `--feed N`
+what N designs cost the driver by itself, without Ray: its workers are on paper (`paper_workers.py`). Start-up (from
 the call to the first outcome) is told apart; a study is a random sampler's, with its journal. Runs alternate, because
 other work on the machine comes and goes; the best of each is shown.
 """
@@ -21,13 +22,24 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "dse"), str(HERE.parent / "ray")]
 # Ray's workers find the engine and what it imports where this process does.
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
 
-from dse.evaluate.evaluate import Outcome  # noqa: E402
+import numpy as np  # noqa: E402
+from paper_workers import PaperWorkers  # noqa: E402
+
+from dse.evaluate.evaluate import Evaluator, Outcome  # noqa: E402
+from dse.execute.pool import Pool  # noqa: E402
 from dse.run.drive import optimize  # noqa: E402  # after the path
 from dse.run.settings import Settings  # noqa: E402
+from dse.search import make_sampler  # noqa: E402
+from dse.space.draw import RandomDraw  # noqa: E402
 from dse.space.space import Space, load_space  # noqa: E402
+from dse.study.journal import Journal  # noqa: E402
+from dse.study.one_driver import OneDriver  # noqa: E402
+from dse.study.stop import Limits  # noqa: E402
+from dse.study.study import Study  # noqa: E402
 from dse.study.watch import Watcher  # noqa: E402
 
 RUNS = 2
+PAPER = (2, 8, 64, 512)
 DESIGNS = {"ms1": 2000, "ms5": 600, "ms50": 80}
 
 
@@ -90,14 +102,38 @@ def long_run(trials: int, jobs: int, path: str) -> None:
     print(f"{trials} designs in {wall:.0f} s; driver {cpu:.2f} ms CPU a design; journal {size:.0f} MiB")
 
 
+def feed(trials: int, path: str) -> None:
+    """What a design costs the driver, by the number of workers that it feeds; no process of theirs runs."""
+    space = load_space(path)
+    draw = RandomDraw(np.random.default_rng(0))
+    evaluator = Evaluator(space.objectives, space.constraints, "fast")
+    drawn = (evaluator(space.fill(draw).document) for _ in range(100))
+    outcome = next(outcome for outcome in drawn if outcome.state == "feasible")
+    print(f"{'workers':>8} {'ms of CPU a design':>19} {'designs/s':>10}   (designs that take 5 ms)")
+    for workers in PAPER:
+        count = min(trials, 100 * workers)  # a few workers take their time
+        with tempfile.TemporaryDirectory() as folder:
+            log = Journal(Path(folder), space.name, space.objectives)
+            study = Study(space, make_sampler("random", space, 0), OneDriver(log))
+            pool = Pool(evaluator, PaperWorkers(outcome, 5e-3), workers)
+            begun, cpu = time.perf_counter(), time.process_time()
+            study.run(Limits(count), pool)
+            took, cpu = time.perf_counter() - begun, time.process_time() - cpu
+            log.close()
+        print(f"{workers:8} {cpu / count * 1e3:19.3f} {count / took:10.0f}", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     options = argparse.ArgumentParser()
     options.add_argument("--long", type=int)
+    options.add_argument("--feed", type=int)
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--space", default="spaces/transformer1t.yaml")
     given = options.parse_args()
-    if given.long:
+    if given.feed:
+        feed(given.feed, given.space)
+    elif given.long:
         long_run(given.long, given.jobs, given.space)
     else:
         overhead(given.jobs)

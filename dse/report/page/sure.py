@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import recommended
 from dse.report.intervals import interval_of
+from dse.report.machines import describe_machines
 from dse.report.page.base import Column, Section, escape_html, front_rows, paragraphs, shown_note, table, trial_name
 from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary
@@ -32,9 +33,8 @@ def sure_section(record: StudyRecord, summary: Summary) -> Section | None:
     columns = [Column("design"), *(Column(name, number=True) for name in known)]
     rows = [[row, *(escape_html(texts[at]) for texts in known.values())] for at, (_, row) in enumerate(shown)]
     title = "How sure the front is"
-    notes = paragraphs(
-        [*_notes(summary), ties_note(summary), equals_note(summary, recommended(record, summary)), shown_note(summary)]
-    )
+    equal = equals_note(summary, recommended(record, summary))
+    notes = paragraphs([*_notes(record, summary), ties_note(summary), equal, shown_note(summary)])
     body = notes + _robust_pick(summary) + table(title, columns, rows) + _assumptions(summary.what_if.scenarios)
     return Section("sure", title, body, "Sureness")
 
@@ -99,7 +99,7 @@ def _batch(record: StudyRecord, at: AtBatch | None) -> str:
     return f"{'stays' if at.stays else 'leaves'}: {values}"
 
 
-def _notes(summary: Summary) -> list[str]:
+def _notes(record: StudyRecord, summary: Summary) -> list[str]:
     said = []
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
@@ -108,6 +108,7 @@ def _notes(summary: Summary) -> list[str]:
             f"all {format_number(len(scenarios.contenders))} contenders: how often none of them dominates the design, "
             "and its regret: by which share another one is better in every objective at once."
         )
+    said.append(describe_machines(record, summary))
     said.append(describe_scope(summary))
     if summary.what_if.batches:
         rivals = summary.what_if.rivals

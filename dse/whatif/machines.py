@@ -1,0 +1,170 @@
+"""The best design that could be found on each machine of a space that the front leaves out.
+
+A search leaves a machine as soon as its designs are behind, and then knows little of it: the first few designs, or a
+bound. But times are only as sure as what is known of each machine, and a data sheet may be half as wrong again. So
+each such machine gets a short search of its own, and its best design joins the contenders in the scenarios
+(`dse.whatif.scenarios`): how often would it have been the better choice?
+
+The search goes downhill over the steps that reports ask about (`dse.whatif.steps`), from designs near the front that
+are moved to the machine and from others drawn at random: first towards feasible designs, then towards those whose
+objectives are together the least behind the front's knee. A machine is the NPU that a design names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.draw import RandomDraw
+from dse.space.space import Space
+from dse.whatif.batches import rivals
+from dse.whatif.steps import Neighbour, steps_around
+
+SIMULATIONS = 80
+"""Most simulations for one machine: a fraction of a second."""
+_LOOKS = 20
+"""Designs that may be looked at for each simulation: most are cut, which takes a fraction of its time."""
+MOST = 6
+"""Machines that are asked about, in the order of the space."""
+_MOVED, _DRAWN = 12, 200
+"""Designs of the front, and near it, that are moved to a machine; designs of the space that are drawn."""
+_CLIMBS = 4
+"""Starts from which the search goes on, the best ones."""
+
+Simulate = Callable[[Mapping[str, Any]], Outcome]
+Rank = tuple[int, float]
+"""0 and how far behind the knee the objectives are together, or 1 and by how much constraints are missed."""
+Ranked = tuple[Rank, TrialRecord]
+
+
+def machine_of(document: Mapping[str, Any] | None) -> str:
+    """The NPU of a design document; empty where it does not say one."""
+    cluster = (document or {}).get("cluster")
+    npu = cluster.get("npu") if isinstance(cluster, Mapping) else None
+    name = npu.get("name") if isinstance(npu, Mapping) else npu
+    return name if isinstance(name, str) else ""
+
+
+def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: int) -> tuple[TrialRecord, ...]:
+    """The best design on each machine of a space that is not on the front, as trials below 0, in the space's order.
+
+    Machines on which no feasible design was found are left out. `simulate` evaluates a document, `most` times with a
+    simulation; where it says that one is of unsound form (`ValueError`), the space has no such design.
+    """
+    on_front = {machine_of(trial.design) for trial in record.front}
+    machines = list(_starts(record, space, on_front).items())[:MOST]
+    each = min(SIMULATIONS, most // max(1, len(machines)))
+    climbs = [(_Climb(record, space, simulate, name, each), starts) for name, starts in machines]
+    found = [best for climb, starts in climbs if (best := climb.run(starts)) is not None]
+    return tuple(replace(best, number=-1 - place) for place, best in enumerate(found))
+
+
+def _starts(record: StudyRecord, space: Space, on_front: set[str]) -> dict[str, list[TrialRecord]]:
+    """Machine -> designs to start from, other than those of the front.
+
+    First the front and the trials nearest to it, moved to the machine, of each choice of degrees one; then designs that
+    are drawn at random.
+    """
+    starts: dict[str, list[TrialRecord]] = {}
+    seen = set()
+    for trial in (*record.front[:_MOVED], *rivals(record, _MOVED)):
+        job = json.dumps((trial.design or {}).get("parallelism"), sort_keys=True)
+        if job not in seen:
+            seen.add(job)
+            for moved in _neighbours(space, trial):
+                starts.setdefault(machine_of(moved.design), []).append(moved)
+    rng = np.random.default_rng(record.seed)
+    for _ in range(_DRAWN):
+        try:
+            filled = space.fill(RandomDraw(rng))
+        except ValueError:
+            continue  # an expression without a value: the space has no such design
+        starts.setdefault(machine_of(filled.document), []).append(_unknown(filled.params, filled.document))
+    return {name: found for name, found in starts.items() if name and name not in on_front}
+
+
+def _neighbours(space: Space, trial: TrialRecord) -> Iterator[TrialRecord]:
+    """The designs one step from a trial, not evaluated yet, as trials of no study."""
+    near = steps_around(space, trial)
+    for neighbour in () if near is None else near.neighbours():
+        yield _unknown(_params(trial, neighbour), neighbour.document)
+
+
+def _unknown(params: Mapping[str, Any], document: Any) -> TrialRecord:
+    return TrialRecord(-1, "cut", {}, params, {}, document)
+
+
+def _params(trial: TrialRecord, neighbour: Neighbour) -> dict[str, Any]:
+    after = {path: pair[1] for path, pair in neighbour.changes.items()}
+    return {path: value for path, value in {**trial.params, **after}.items() if value is not None}
+
+
+@dataclass
+class _Climb:
+    """A search downhill on one machine."""
+
+    record: StudyRecord
+    space: Space
+    simulate: Simulate
+    machine: str
+    most: int
+    """Simulations that it may take."""
+    simulated: int = 0
+    looked: int = 0
+
+    def run(self, starts: Sequence[TrialRecord]) -> TrialRecord | None:
+        """The best feasible design that was found, evaluated; None where none was."""
+        looked = (self._look(start) for start in starts if self._may_look(self.most // 2))
+        known = sorted((ranked for ranked in looked if ranked is not None), key=lambda ranked: ranked[0])
+        found = [self._climb(ranked) for ranked in known[:_CLIMBS]]
+        best = min(found, key=lambda ranked: ranked[0], default=None)
+        return best[1] if best is not None and best[0][0] == 0 else None
+
+    def _climb(self, best: Ranked) -> Ranked:
+        """The first better neighbour of each design, until none is better or the simulations are used up."""
+        while True:
+            for neighbour in _neighbours(self.space, best[1]):
+                if not self._may_look(self.most):
+                    return best
+                ranked = self._look(neighbour) if machine_of(neighbour.design) == self.machine else None
+                if ranked is not None and ranked[0] < best[0]:
+                    best = ranked
+                    break
+            else:
+                return best
+
+    def _may_look(self, most: int) -> bool:
+        return self.simulated < most and self.looked < most * _LOOKS
+
+    def _look(self, other: TrialRecord) -> Ranked | None:
+        """A design, evaluated; None where the space has no such design, or it failed."""
+        assert other.design is not None
+        try:
+            outcome = self.simulate(other.design)
+        except ValueError:
+            return None
+        self.looked += 1
+        self.simulated += outcome.metrics is not None
+        if outcome.state == "failed":
+            return None
+        return self._rank(outcome), replace(
+            other,
+            state=outcome.state,
+            values=outcome.values,
+            violations=outcome.violations,
+            design=outcome.design,
+            metrics=outcome.metrics,
+        )
+
+    def _rank(self, outcome: Outcome) -> Rank:
+        if outcome.state != "feasible":
+            return 1, sum(missed for missed in outcome.violations.values() if missed > 0)
+        base = self.record.knee or self.record.front[0]
+        behind = [o.loss(base.values[o.name], outcome.values[o.name]) for o in self.record.objectives]
+        return 0, sum(share for share in behind if share is not None)

@@ -1,0 +1,141 @@
+"""The best design on each machine that a front leaves out, and in how many scenarios it would be on the front."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from asked_studies import answer_what_if
+from tiny_spaces import TINY
+
+from dse.evaluate.record import StudyRecord
+from dse.report.decision import describe_decision
+from dse.report.front import pareto_json
+from dse.report.machines import describe_machines
+from dse.report.summary import summarize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
+from dse.space.space import space_from
+from dse.whatif.answers import Machine, Scenarios
+from dse.whatif.drawn import draw_trials
+from dse.whatif.machines import machine_of
+from dse.whatif.scenarios import COUNT
+from simcore import simulate
+from simcore.check.load import design_from
+from simcore.document.text import parse_document
+from simcore.uncertainty import draws
+
+FASTEST, OTHERS = "v100-32gb", ("a100-80gb", "h100-80gb")
+"""A model so small that the NPU with the least overhead is the fastest."""
+
+
+def run(folder: Path, *objectives: str) -> StudyRecord:
+    """Every design of the tiny space, which has three machines."""
+    document = yaml.safe_load(TINY) | {"objectives": {"minimize": list(objectives)}}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), folder, resume=False)
+    return load_record(folder)
+
+
+@pytest.fixture(scope="module")
+def fastest(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyRecord, Path]:
+    """Time alone is asked for, so that one machine has the whole front."""
+    folder = tmp_path_factory.mktemp("fastest") / "run"
+    return run(folder, "iteration_time"), folder
+
+
+def scenarios_of(record: StudyRecord, folder: Path, simulations: int | None = None) -> Scenarios:
+    found = answer_what_if(record, folder, simulations).scenarios
+    assert found is not None
+    return found
+
+
+def best_on(record: StudyRecord, machine: str) -> float:
+    return min(t.values["iteration_time"] for t in record.feasible_trials if machine_of(t.design) == machine)
+
+
+def without(record: StudyRecord, machine: str) -> StudyRecord:
+    """The study as if the machine had not been tried."""
+    return replace(record, trials=tuple(t for t in record.trials if machine_of(t.design) != machine))
+
+
+def test_each_machine_off_the_front_comes_with_its_best_design(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    assert {machine_of(trial.design) for trial in record.front} == {FASTEST}
+    found = scenarios_of(record, folder).machines
+    assert {machine.name for machine in found} == set(OTHERS)
+    for machine in found:
+        assert machine.values["iteration_time"] == best_on(record, machine.name)
+        assert simulate(design_from(machine.design)).iteration_time_s == machine.values["iteration_time"]
+
+
+def test_a_machine_of_which_nothing_was_tried_is_found_too(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    found = scenarios_of(without(record, "a100-80gb"), folder).machines
+    assert {machine.name: machine.values["iteration_time"] for machine in found}["a100-80gb"] == best_on(
+        record, "a100-80gb"
+    )
+
+
+def test_its_share_is_that_of_the_scenarios_in_which_no_member_dominates_it(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    found = {machine.name: machine.on_front for machine in scenarios_of(record, folder).machines}
+    best = next(t for t in record.trials if t.values["iteration_time"] == best_on(record, "a100-80gb"))
+    trials = [*record.front, best]
+    designs = [design_from(trial.design or {}) for trial in trials]
+    times = np.array(
+        [one.objective(record.objectives[0]) for one in draw_trials(trials, designs, draws.Scenarios(COUNT))]
+    )
+    assert found["a100-80gb"] == pytest.approx((times[-1] <= times[:-1].min(axis=0)).mean(), abs=1e-6)
+
+
+def test_contenders_and_shares_of_the_front_are_those_without_other_machines(
+    fastest: tuple[StudyRecord, Path],
+) -> None:
+    record, folder = fastest
+    asked, unasked = scenarios_of(record, folder), scenarios_of(record, folder, 0)
+    assert not unasked.machines
+    assert replace(asked, machines=()) == unasked
+
+
+def test_a_front_of_all_machines_leaves_none_out(tmp_path: Path) -> None:
+    record = run(tmp_path / "run", "iteration_time", "cost.total")
+    on_front = {machine_of(trial.design) for trial in record.front}
+    found = scenarios_of(record, tmp_path / "run").machines
+    assert {machine.name for machine in found} == {*OTHERS, FASTEST} - on_front
+
+
+def told(record: StudyRecord, folder: Path, **changes: Any) -> str:
+    answers = answer_what_if(record, folder)
+    assert answers.scenarios is not None
+    machines = tuple(replace(machine, **changes) for machine in answers.scenarios.machines)
+    asked = replace(answers, scenarios=replace(answers.scenarios, machines=machines))
+    return describe_machines(record, summarize(record, asked))
+
+
+def test_the_decision_says_how_often_another_machine_belongs_on_the_front(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    text = told(record, folder, on_front=0.125)
+    assert text.startswith("Other machines, by the best designs found on them: a100-80gb (")
+    assert text.endswith(" belongs on the front in 12 % of the scenarios, h100-80gb in 12 %.")
+    summary = summarize(record, answer_what_if(record, folder))
+    assert describe_machines(record, summary) in describe_decision(record, summary).sentences
+    assert describe_machines(record, summarize(record)) == ""
+
+
+def test_a_machine_that_the_search_should_not_have_missed_is_named(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    text = told(without(record, FASTEST), folder)
+    assert text.endswith(f"The search missed {FASTEST}: give it more trials.")
+
+
+def test_the_files_have_the_machines(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    written = json.loads(pareto_json(record, summarize(record, answer_what_if(record, folder))))
+    assert [set(machine) for machine in written["scenarios"]["machines"]] == [set(Machine.__slots__)] * 2
