@@ -93,7 +93,7 @@ def _simulate_flow(design: Design, reason: str | None = None) -> Result:
     """The result of the flow engine; what finds no shared link is played by the code of the fast one."""
     refuse_unplayable(design, "flow")
     program, shared = program_of(design), links_of(design)
-    if not shared.links and not design.cluster.stragglers:
+    if not (shared.links or design.cluster.stragglers or design.cluster.failed_links):
         return replace(_simulate_fast(design, False, reason)[0], engine="flow")
     classes = find_classes(design, place(design)[0])
     timing, _ = flow.time_job(flow.Job(design, program, classes), shared)
@@ -163,7 +163,7 @@ def log_flows(design: Design) -> FlowLog | None:
     if design.jobs is not None:
         return log_jobs(design)
     shared = links_of(design)
-    if not shared.links and not design.cluster.stragglers:
+    if not (shared.links or design.cluster.stragglers or design.cluster.failed_links):
         return None
     classes = find_classes(design, place(design)[0])
     return flow.log_jobs([flow.Job(design, program_of(design), classes)], shared, [1], [""], LOG_ROWS)

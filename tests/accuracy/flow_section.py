@@ -182,8 +182,10 @@ is the same of phases that share nothing, where the fast engine plays the design
 tests/accuracy/flow_section.py` writes this section from the times on links that are kept; with a working file it
 plays more of them, some 0.3 s of CPU each.
 
-- **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks.
-  With one chunk, steps on other links wait for the slow one, and the phase model averages over its steps.
+- **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks. A
+  chunk alone takes each step as long as that step's own busiest link does, and flies for what that is more. A ring's
+  all-reduce along a line is left without that: its two sweeps overlap, 10 to 23 % too fast. In `halving_doubling` a
+  message that has to go round passes many links, one after the other, which steps do not count.
 - **Pipeline further in.** A phase of one stage goes as fast as that stage loads the links; what other stages put on
   them counts while they do. `fast` has all stages do the same at once. Where a library passes over memory, `flow`
   leaves it at that, too.

@@ -69,6 +69,8 @@ def find_sharing(design: Design) -> tuple[str, ...]:
         reasons.append(f"{len(slow)} of the NPUs compute slower than the others of their stage")
     if any(_may_share(design, number) for number in range(len(design.cluster.dimensions))):
         reasons += [f"phases share links ({link.name})" for link in links_of(design).links[:1]]
+    if design.cluster.failed_links and not reasons:
+        reasons.append("links have failed, or carry less")
     return tuple(reasons)
 
 
@@ -117,6 +119,9 @@ def _add_dimension(
         counts = tuple((first + link, share * found.links[link].rate / rate) for link, share in used)
         served = Served(npus, group, number, kind, target)
         streams[served] = Stream(rate * bandwidth, counts, fastest)
+    for (npus, group, kind, target), tail in found.tails.items():
+        served = Served(npus, group, number, kind, target)
+        streams[served] = streams.get(served, ALONE)._replace(tail=tail)
 
 
 def rank_groups(design: Design, program: Program) -> dict[str, float]:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from simcore.collective import CustomAlgorithm
 from simcore.engine.flow.rows import Onward, Row, unpack
+from simcore.engine.flow.shared import Tail
+from simcore.engine.flow.steps import find_worn, phase_steps
 from simcore.engine.flow.traffic import PhaseTraffic, join, phase_traffic, to_everybody
 from simcore.engine.flow.trees import tree_loads
 from simcore.engine.flow.wires import Wires, WornItems, wires_of
@@ -104,6 +106,8 @@ class DimensionLoads(NamedTuple):
 
     links: tuple[KeptLink, ...]
     streams: dict[Sender, StreamLoads]
+    tails: dict[Sender, Tail]
+    """Of those whose chunks fly for longer, or less, where links are worn."""
 
 
 @lru_cache(maxsize=256)
@@ -113,6 +117,7 @@ def dimension_loads(carried: Carried) -> DimensionLoads:
     links: list[KeptLink] = []
     streams: dict[Sender, StreamLoads] = {}
     fastest: dict[Sender, float] = {}
+    tails: dict[Sender, Tail] = {}
     for row in carried.rows:
         loads = list(row_loads(carried, row, wires))
         for load in loads:
@@ -122,7 +127,36 @@ def dimension_loads(carried: Carried) -> DimensionLoads:
                 rate, _, before = streams.get(load.sender, StreamLoads(load.rate, 1.0, ()))
                 streams[load.sender] = StreamLoads(max(rate, load.rate), 1.0, (*before, (len(links), share)))
             links.append(link)
-    return DimensionLoads(tuple(links), {its: streams[its]._replace(fastest=fastest[its]) for its in streams})
+        for sender, tail in _tails(carried, row, wires) if carried.worn else ():
+            tails[sender] = max(tail, tails.get(sender, tail))
+    kept = {its: streams[its]._replace(fastest=fastest[its]) for its in streams}
+    return DimensionLoads(tuple(links), kept, tails)
+
+
+def _tails(carried: Carried, row: Row, wires: Wires) -> Iterator[tuple[Sender, Tail]]:
+    """What chunks fly longer, of what a row serves; none flies less than on sound links.
+
+    Of a ring along a line the halves of an all-reduce overlap, which makes up for about what each flies longer.
+    """
+    classes = unpack(row.classes)
+    for phase in carried.phases:
+        if phase.kind == "send_recv" or is_in_switches(carried.block, phase):
+            continue
+        shape = carried.block.shape(phase.part)
+        steps = phase_steps(phase.algorithm, phase.kind, phase.part.members, shape)
+        occupied, of_half = (
+            phase_cost(phase.algorithm, carried.block, phase.kind, phase.part, phase.in_network, of_two).occupied
+            for of_two in (False, True)
+        )
+        overlaps = phase.algorithm == "ring" and shape.kind == "line"
+        members = classes[nodes_of(phase)]
+        for its in np.unique(members).tolist() if steps else ():
+            mine = (members == its).any(axis=1)
+            longer, busier = find_worn(steps, phase.part, np.array(phase.firsts), mine, wires)
+            whole = max(0.0, (longer - busier) / occupied)
+            half = 0.0 if overlaps else max(0.0, longer / of_half - busier / occupied)
+            if whole > NEARLY or half > NEARLY:
+                yield Sender(its, phase.group, phase.kind, -1), Tail(whole, half)
 
 
 def row_loads(carried: Carried, row: Row, wires: Wires) -> Iterator[Load]:

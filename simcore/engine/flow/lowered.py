@@ -46,6 +46,8 @@ class Way(NamedTuple):
     """Whether it is part of a message between stages, which occupies its sender alone."""
     onward: bool | None
     """Of a message: to the next stage, or the previous one."""
+    half: bool = False
+    """Whether it is part of an all-reduce."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class Lowered:
             message = len(key) > 3
             for path in split.paths:
                 for phase in path:
-                    way = Way(group, phase.dimension, phase.kind, message, key[4] if message else None)
+                    onward = key[4] if message else None
+                    way = Way(group, phase.dimension, phase.kind, message, onward, key[0] == "all_reduce")
                     numbers.append(known.setdefault(way, len(known)))
         return list(known), np.array(numbers, np.int64)
 

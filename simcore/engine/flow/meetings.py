@@ -30,6 +30,7 @@ from simcore.engine.flow.tables import (
     MEETINGS,
     MEETINGS_AT,
     ROW,
+    TAIL,
     Ints,
     World,
     let_move,
@@ -120,7 +121,7 @@ def meet(world: World, c: int, task: int, phase: int, way: int) -> None:
     play[place + M_COUNT] += 1
     if play[place + M_COUNT] < plan[way + MEET]:
         return
-    lands = state[NOW] + net[phase + LATENCY]
+    lands = state[NOW] + net[phase + LATENCY] + plan[way + TAIL]
     while attendee >= 0:
         other = play[attendee + A_CLASS]
         take_off(states[other], lands, play[attendee + A_TASK], play[attendee + A_PHASE])

@@ -9,19 +9,20 @@ from itertools import accumulate
 import numpy as np
 
 from simcore.engine.fast.state import LEVELS_AT as NET_LEVELS_AT
-from simcore.engine.fast.state import NEVER, PHASE_SIZE, new_state
+from simcore.engine.fast.state import NEVER, PHASE_SIZE, SERIALIZATION, new_state
 from simcore.engine.fast.tables import SPENT
 from simcore.engine.flow import tables
 from simcore.engine.flow.lowered import Flags, Lowered, Way
 from simcore.engine.flow.period import KEPT, MACHINES_OF
 from simcore.engine.flow.rates import pack_flows
-from simcore.engine.flow.shared import Served, SharedLinks, Stream
+from simcore.engine.flow.shared import Served, SharedLinks, Stream, Tail
 from simcore.engine.flow.tables import Floats, Ints, World
 from simcore.program import Category
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT
 from simcore.system.streamed import count_queues
 
+_OF_TAIL = 1 << 30
 _MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 17
 """Runs of a passage, and of all of them: what has more is played."""
 
@@ -59,6 +60,11 @@ class _Streams:
                 self.found.append(stream)
         return self.known[served]
 
+    def tail(self, served: Served, half: bool) -> float:
+        """See `Tail`."""
+        found = Tail() if self.shared is None else self.shared.stream(served).tail
+        return found.half if half else found.whole
+
 
 def build_world(
     jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int, log_rows: int = 0
@@ -94,7 +100,7 @@ def build_world(
 def _overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
     """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
     asked = np.zeros(len(capacities))
-    for rate, loads, _ in streams:
+    for rate, loads, *_ in streams:
         for link, count in loads:
             asked[link] += count * rate
     return max(1.0, *map(float, asked / capacities)) if capacities else 1.0
@@ -111,7 +117,10 @@ def _stack(arrays: list[Ints]) -> Ints:
 
 
 def _ways_of(number: int, jobs: Sequence[Lowered], streams: _Streams, rows: _Rows) -> Ints:
-    """Stream, row and classes that meet, of each class of a job and each way, `[classes, ways, WAY_SIZE]`."""
+    """Stream, row, classes that meet and tail of each class of a job and each way, `[classes, ways, WAY_SIZE]`.
+
+    Tails are in parts of `_OF_TAIL` of what a phase is served for alone; `_expand` has those of phases.
+    """
     lowered = jobs[number]
     classes = lowered.job.classes
     first = sum(len(earlier.job.classes.stages) for earlier in jobs[:number])
@@ -120,17 +129,30 @@ def _ways_of(number: int, jobs: Sequence[Lowered], streams: _Streams, rows: _Row
     if streams.shared is None and classes.simple:
         out[:, :, : tables.WAY] = (-1, -1, 1)
         out[:, :, tables.WAY] = np.arange(len(ways))
+        out[:, :, tables.TAIL] = 0
         return out
     stages = max(classes.stages) + 1
     for c, stage in enumerate(classes.stages):
         for w, way in enumerate(ways):
             target = -1 if way.onward is None else (stage + (1 if way.onward else -1)) % stages
-            stream = streams.number(Served(first + c, way.group, way.dimension, way.kind, target))
+            served = Served(first + c, way.group, way.dimension, way.kind, target)
             meeting: tuple[int, ...] = (c,)
             if not (way.message or classes.simple) and _belongs(lowered, way.group, stage):
                 meeting = classes.meeting(c, way.group, None if way.kind.startswith(FLAT) else way.dimension)
-            out[c, w] = stream, rows.number(number, way, meeting), len(meeting), w
+            tail = round(streams.tail(served, way.half) * _OF_TAIL)
+            out[c, w] = streams.number(served), rows.number(number, way, meeting), len(meeting), w, tail
     return out
+
+
+def _expand(lowered: Lowered, ways: Ints) -> Ints:
+    """What each phase of the network goes, `[classes, phases, WAY_SIZE]`; tails are times [ps]."""
+    expanded: Ints = ways[:, lowered.ways[1]]
+    if ways[:, :, tables.TAIL].any():
+        first = int(lowered.net[NET_LEVELS_AT]) - lowered.ways[1].size * PHASE_SIZE
+        phases = lowered.net[first : int(lowered.net[NET_LEVELS_AT])].reshape(-1, PHASE_SIZE)
+        shares = expanded[:, :, tables.TAIL] / _OF_TAIL
+        expanded[:, :, tables.TAIL] = np.rint(shares * phases[:, SERIALIZATION]).astype(np.int64)
+    return expanded
 
 
 def _belongs(lowered: Lowered, group: str, stage: int) -> bool:
@@ -145,7 +167,7 @@ def _patterns(
     """Which classes of a job have the same passages (`passages`); -1 of classes whose passages must be played."""
     collectives = np.array([not way.message for way in lowered.ways[0]], np.bool_)
     streams = ways[:, :, tables.STREAM]
-    slowed = (streams >= 0) & (np.append(alone, 1.0)[streams] != 1.0)
+    slowed = ((streams >= 0) & (np.append(alone, 1.0)[streams] != 1.0)) | (ways[:, :, tables.TAIL] != 0)
     played: Flags = np.logical_or.reduce((slowed | (ways[:, :, tables.ROW] >= 0)) & collectives, axis=1)
     found = []
     for pace, row, plays in zip(lowered.job.classes.slowdowns, streams >= 0, played, strict=True):
@@ -177,7 +199,7 @@ def _plan(
         stages = 1 if lonely else choices.shape[0]
         path_at, along_at = put(lowered.path), put(np.argsort(lowered.path))
         receivers_at = put(classes.receivers + first) if not lonely else at
-        expanded = its_ways[:, lowered.ways[1]]
+        expanded = _expand(lowered, its_ways)
         ways_at, streams_at = put(expanded), put(its_ways)
         patterns = _patterns(number, lowered, its_ways, alone, known_patterns)
         private_at, addable_at = _put_needs(lowered, _find_solos(lowered, its_ways, alone), put)
@@ -222,6 +244,7 @@ def _find_solos(lowered: Lowered, ways: Ints, alone: Floats) -> Ints:
     streams = ways[:, None, :, tables.STREAM]
     meets = streams >= 0
     never = (ways[:, None, :, tables.ROW] >= 0) | (meets & (np.append(alone, 1.0)[streams] != 1.0))
+    never |= ways[:, None, :, tables.TAIL] != 0
     found = np.where((types & meets).any(axis=2), tables.SOLO_UNMET, tables.SOLO)
     return np.where((types & never).any(axis=2), tables.NO_SOLO, found)
 

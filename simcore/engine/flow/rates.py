@@ -68,7 +68,7 @@ def pack_flows(streams: Sequence[Stream], capacities: Sequence[float]) -> tuple[
     floats[n : 3 * n] = 1.0
     floats[3 * n : 3 * n + k] = [count for _, _, count in loads]
     floats[3 * n + k : 3 * n + k + m] = capacities
-    for s, (rate, its, fastest) in enumerate(streams):
+    for s, (rate, its, fastest, _) in enumerate(streams):
         floats[n + s] = min([fastest, *(capacities[link] / (count * rate) for link, count in its if count > 0.0)])
     alone = floats[n : 2 * n]
     alone[np.abs(alone - 1.0) < SLACK] = 1.0

@@ -61,6 +61,7 @@ from simcore.engine.flow.tables import (
     SOLO,
     STREAM,
     STRETCH,
+    TAIL,
     WAY,
     World,
     locate_class,
@@ -135,11 +136,12 @@ def _end_service(world: World, c: int, d: int, time: int) -> None:
         since, pace = play[service + FROM], pace_of(flows, numbers, play[service + ITS_STREAM])
     note_service(plan, play, c, d, plan[locate_way(plan, its, phase, PHASE_SIZE) + WAY], since, time, pace)
     way = locate_way(plan, its, phase, PHASE_SIZE)
+    lands = time + net[phase + LATENCY] + plan[way + TAIL]
     if plan[way + ROW] < 0:
-        take_off(state, time + net[phase + LATENCY], task, phase)
+        take_off(state, lands, task, phase)
         return
     if net[SLOTS] > 0:
-        take_off(state, time + net[phase + LATENCY], LEAVES_ALONE, phase)
+        take_off(state, lands, LEAVES_ALONE, phase)
     meet(world, c, task, phase, way)
 
 

@@ -27,6 +27,14 @@ class Served(NamedTuple):
     """Of a message between stages, the stage that gets it."""
 
 
+class Tail(NamedTuple):
+    """What a chunk flies longer after a phase than on sound links, as a share of what the phase is served for alone."""
+
+    whole: float = 0.0
+    half: float = 0.0
+    """Of a phase that is half of an all-reduce."""
+
+
 class Stream(NamedTuple):
     """The messages of a phase while it is served."""
 
@@ -36,6 +44,7 @@ class Stream(NamedTuple):
     """(shared link, messages that are on it at the same time, on average over the phase)."""
     fastest: float = 1.0
     """The largest pace: more than 1 where times count what other stages put on its links at the same time."""
+    tail: Tail = Tail()
 
 
 @dataclass(frozen=True)

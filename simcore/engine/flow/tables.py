@@ -53,8 +53,9 @@ CLASSES, DIMENSIONS, TYPES, ITERATIONS, PERIOD, PERIOD_BLOCKS, CLASSES_AT, PLAN_
     CLASS_SIZE,
 ) = range(20)
 # Ways, by phase of the network: its stream (-1: it shares no link), its row of classes (-1: all its peers are of the
-# class itself), how many classes meet there, and the number of the way.
-STREAM, ROW, MEET, WAY, WAY_SIZE = range(5)
+# class itself), how many classes meet there, the number of the way, and how much longer its chunks fly than the network
+# has it [ps].
+STREAM, ROW, MEET, WAY, TAIL, WAY_SIZE = range(6)
 # What a class needs of a segment: to be played, only to be added, to be played as it hands an input on, or to be played
 # as a message to another stage.
 TO_PLAY, TO_ADD, HANDS_ON, SENDS = range(4)

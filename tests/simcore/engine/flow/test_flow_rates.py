@@ -85,7 +85,7 @@ def test_every_stream_is_at_its_cap_or_has_a_bottleneck(seed: int) -> None:
         for link, count in stream.links:
             used[link] += rate * count
     assert (used <= np.array(capacities) * (1 + 1e-9)).all()
-    for pace, rate, (_, loads, fastest) in zip(paces, rates, streams, strict=True):
+    for pace, rate, (_, loads, fastest, _) in zip(paces, rates, streams, strict=True):
         full = [link for link, _ in loads if used[link] >= capacities[link] * (1 - 1e-8)]
         others = [[r for r, its in zip(rates, streams, strict=True) if link in dict(its.links)] for link in full]
         assert pace == fastest or any(rate >= max(beside) * (1 - 1e-8) for beside in others)
