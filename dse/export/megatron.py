@@ -14,34 +14,27 @@ from dse.export.base import Said, Target
 from dse.export.command_line import Arguments, processes, read_script, script, torchrun
 from dse.export.described import describe
 from dse.export.megatron_model import give_model, read_model
+from dse.export.megatron_rules import (
+    BATCHED,
+    DEGREES,
+    ENDS,
+    IN_GROUP,
+    INTERLEAVED,
+    LAYOUT,
+    NARROW,
+    RINGS,
+    SHARDED,
+    SWITCHES,
+    can_batch,
+    overlaps_sends,
+    refusals,
+)
 from simcore.design.design import Design
 from simcore.document.field import BYTES
+from simcore.document.problem import InputError
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.stages import stage_layers, stage_runs
 
-_DEGREES = {
-    "tensor": "--tensor-model-parallel-size",
-    "pipeline": "--pipeline-model-parallel-size",
-    "context": "--context-parallel-size",
-    "expert": "--expert-model-parallel-size",
-}
-_ENDS = {
-    "first_stage_layers": "--decoder-first-pipeline-num-layers",
-    "last_stage_layers": "--decoder-last-pipeline-num-layers",
-}
-_SWITCHES = {
-    "sequence_parallel": "--sequence-parallel",
-    "tensor_overlap": "--tp-comm-overlap",
-    "data_overlap": "--overlap-grad-reduce",
-    "cross_entropy_fusion": "--cross-entropy-loss-fusion",
-    "expert_overlap": "--overlap-moe-expert-parallel-comm",
-}
-_LAYOUT = "--pipeline-model-parallel-layout"
-_IN_GROUP = ("sequence_parallel", "tensor_overlap")
-"""Switches that Megatron-LM refuses, or takes back, without a tensor group in which sequences are cut."""
-_SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
-_RINGS = {"ring": "p2p", "all_to_all": "a2a"}
-_NARROW = {"fp8": "tensorwise", "fp8_block": "blockwise"}
 _PIPELINE_FIRST = ("tensor", "context", "pipeline", "data")
 
 
@@ -56,7 +49,7 @@ class Megatron(Target):
         """See `Target.write`."""
         workload = TransformerWorkload.of(design.workload)
         said = Arguments()
-        give_model(workload.model, said)
+        give_model(workload.model, said, workload.sequence)
         said.give("--seq-length", workload.sequence)
         said.give("--global-batch-size", workload.global_batch)
         said.give("--micro-batch-size", design.microbatch)
@@ -64,23 +57,25 @@ class Megatron(Target):
         _give_parallelism(said, design)
         _give_sharding(said, design, workload)
         _give_recomputation(said, design)
+        if problems := list(refusals(said)):
+            raise InputError(problems, "Megatron-LM")
         return script(describe(design, self), [*torchrun(design), "pretrain_gpt.py"], said, exports=_exports(design))
 
     def read(self, text: str) -> Said:
         """See `Target.read`."""
         said, _ = read_script(text)
-        keys: dict[str, Any] = {key: said.number(flag) for flag, key in _flipped(_DEGREES).items()}
-        keys |= {key: number for key, flag in _ENDS.items() if (number := said.number(flag)) is not None}
+        keys: dict[str, Any] = {key: said.number(flag) for flag, key in _flipped(DEGREES).items()}
+        keys |= {key: number for key, flag in ENDS.items() if (number := said.number(flag)) is not None}
         if (folded := said.number("--expert-tensor-parallel-size")) is not None:
             keys["expert_tensor"] = folded
-        keys |= {key: flag in said for key, flag in _SWITCHES.items()}
+        keys |= {key: flag in said for key, flag in SWITCHES.items()}
         keys["microbatch"] = said.number("--micro-batch-size")
-        keys["interleave"] = said.number("--num-virtual-stages-per-pipeline-rank") or 1
-        if (layout := said.word(_LAYOUT)) is not None:
+        keys["interleave"] = said.number(INTERLEAVED) or 1
+        if (layout := said.word(LAYOUT)) is not None:
             keys["stages"] = [stage.count("t") for stage in layout.split("|")]
             keys["interleave"] = len(keys["stages"]) // keys["pipeline"]
         keys["flash_attention"] = said.word("--attention-backend") == "flash"
-        keys["context_communication"] = _flipped(_RINGS)[said.word("--cp-comm-type")]
+        keys["context_communication"] = _flipped(RINGS)[said.word("--cp-comm-type")]
         if "--moe-token-dispatcher-type" in said:
             keys["dispatch"] = "node" if said.word("--moe-token-dispatcher-type") == "flex" else "rank"
         precision, gradients = _read_precision(said)
@@ -105,6 +100,10 @@ class Megatron(Target):
             yield "each stage recomputes as many layers as the one with most: slower than the design, and it fits"
         if design.parallelism.tensor_overlap:
             yield "--tp-comm-overlap wants user buffers: Megatron-LM's --tp-comm-overlap-cfg tunes them"
+        said, _ = read_script(self.write(design))
+        if overlaps_sends(said):
+            batched = f"{BATCHED} gives what was predicted" if can_batch(said) else "for two stages it has nothing else"
+            yield f"sends of interleaved stages go beside computation, where the prediction waits for them; {batched}"
         if design.parallelism.zero >= 2:
             yield "Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, or unset"
 
@@ -119,11 +118,11 @@ def _give_precision(said: Arguments, design: Design, workload: TransformerWorklo
     precision = workload.precision
     if precision in ("bf16", "fp16"):
         said.give(f"--{precision}")
-    elif precision in _NARROW:
+    elif precision in NARROW:
         delayed = precision == "fp8" and design.software.fp8.recipe == "delayed"
         said.give("--bf16")
         said.give("--fp8-format", "hybrid")
-        said.give("--fp8-recipe", "delayed" if delayed else _NARROW[precision])
+        said.give("--fp8-recipe", "delayed" if delayed else NARROW[precision])
         said.switch("--fp8-param-gather", design.software.fp8.gather and design.parallelism.zero > 0)
     elif precision == "nvfp4":
         said.give("--bf16")
@@ -148,16 +147,16 @@ def _read_precision(said: Arguments) -> tuple[str, str]:
 
 def _give_parallelism(said: Arguments, design: Design) -> None:
     p = design.parallelism
-    for key, flag in _DEGREES.items():
+    for key, flag in DEGREES.items():
         said.give(flag, getattr(p, key))
-    for key, flag in _SWITCHES.items():
-        said.switch(flag, getattr(p, key) and (key not in _IN_GROUP or (p.tensor > 1 and p.sequence_parallel)))
+    for key, flag in SWITCHES.items():
+        said.switch(flag, getattr(p, key) and (key not in IN_GROUP or (p.tensor > 1 and p.sequence_parallel)))
     if p.expert_tensor is not None:
         said.give("--expert-tensor-parallel-size", p.expert_tensor)
     _give_stages(said, design)
     if design.cluster.placement == _PIPELINE_FIRST:
         said.give("--use-tp-pp-dp-mapping")
-    said.give("--cp-comm-type", _RINGS[p.context_communication])
+    said.give("--cp-comm-type", RINGS[p.context_communication])
     said.give("--attention-backend", "flash" if p.flash_attention else "unfused")
     if p.expert > 1:
         said.give("--moe-token-dispatcher-type", "flex" if p.dispatch == "node" else "alltoall")
@@ -166,16 +165,16 @@ def _give_parallelism(said: Arguments, design: Design) -> None:
 def _give_stages(said: Arguments, design: Design) -> None:
     """Layers of the stages: Megatron-LM's even ones, its shorter ends, or where these do not do, each one's."""
     workload, p = TransformerWorkload.of(design.workload), design.parallelism
-    ends = {flag: number for key, flag in _ENDS.items() if (number := getattr(p, key)) is not None}
+    ends = {flag: number for key, flag in ENDS.items() if (number := getattr(p, key)) is not None}
     layers = stage_layers(workload.model, p)
-    middle = layers[1:-1] or layers
-    if (p.pipeline > 1 and len(set(middle if ends else layers)) > 1) or (ends and p.interleave > 1):
-        said.give(_LAYOUT, _layout(layers, workload.model.multi_token_prediction))
+    middle = layers[p.first_stage_layers is not None : len(layers) - (p.last_stage_layers is not None)]
+    if (p.pipeline > 1 and len(set(middle)) > 1) or (ends and p.interleave > 1):
+        said.give(LAYOUT, _layout(layers, workload.model.multi_token_prediction))
         return
     for flag, number in ends.items():
         said.give(flag, number)
     if p.interleave > 1:
-        said.give("--num-virtual-stages-per-pipeline-rank", p.interleave)
+        said.give(INTERLEAVED, p.interleave)
 
 
 def _layout(layers: list[int], further: int) -> str:
@@ -186,9 +185,9 @@ def _layout(layers: list[int], further: int) -> str:
 
 def _give_sharding(said: Arguments, design: Design, workload: TransformerWorkload) -> None:
     p = design.parallelism
-    if p.zero in _SHARDED:
+    if p.zero in SHARDED:
         said.give("--use-megatron-fsdp")
-        said.give("--data-parallel-sharding-strategy", _SHARDED[p.zero])
+        said.give("--data-parallel-sharding-strategy", SHARDED[p.zero])
         said.give("--ckpt-format", "fsdp_dtensor")
     if p.zero:
         said.give("--use-distributed-optimizer")
@@ -201,14 +200,14 @@ def _give_sharding(said: Arguments, design: Design, workload: TransformerWorkloa
 
 def _read_sharding(said: Arguments, width: float) -> dict[str, Any]:
     strategy = said.word("--data-parallel-sharding-strategy")
-    zero = _flipped(_SHARDED)[strategy] if strategy else int("--use-distributed-optimizer" in said)
+    zero = _flipped(SHARDED)[strategy] if strategy else int("--use-distributed-optimizer" in said)
     keys: dict[str, Any] = {"zero": zero}
     if zero >= 2:
         keys["accumulate"] = "sharded"
     if zero == 3:
         keys["gather"] = "twice"
     if (instances := said.number("--num-distributed-optimizer-instances")) is not None:
-        split = (said.number(_DEGREES["tensor"]) or 1) * (said.number(_DEGREES["pipeline"]) or 1) * instances
+        split = (said.number(DEGREES["tensor"]) or 1) * (said.number(DEGREES["pipeline"]) or 1) * instances
         keys["shard_group"] = processes(said) // split
     if (elements := said.number("--ddp-bucket-size")) is not None:
         keys["bucket"] = f"{elements * width:.0f} B"

@@ -36,10 +36,11 @@ _POSITIONS = {"learned": "learned_absolute", "rotary": "rope"}
 _PATTERN = re.compile(r"\(\[0\]\*(\d+)\+\(\[0\]\*(\d+)\+\[1\]\)\*(\d+)\+\[0\]\*(\d+)\)")
 
 
-def give_model(model: Transformer, said: Arguments) -> None:
-    """Add the arguments that say the shape of `model`."""
+def give_model(model: Transformer, said: Arguments, sequence: int) -> None:
+    """Add the arguments that say the shape of `model`; Megatron-LM wants positions for all tokens of a `sequence`."""
+    settled = {"feed_forward": model.ffn, "sequence_length": max(model.sequence_length, sequence)}
     for flag, key in _SIZES.items():
-        said.give(flag, model.ffn if key == "feed_forward" else getattr(model, key))
+        said.give(flag, settled.get(key) or getattr(model, key))
     said.give("--position-embedding-type", _POSITIONS[model.position])
     said.switch("--swiglu", model.gated)
     said.switch("--disable-bias-linear", not model.bias)

@@ -9,6 +9,7 @@ from designs_to_export import DENSE, EXPERTS, dense, drawn, refused
 from dse.export import TARGETS, export
 from dse.export.command_line import read_script
 from dse.export.compare import read_back
+from dse.export.megatron_rules import overlaps_sends
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
@@ -95,6 +96,87 @@ def expressed(design: Design, target: str) -> bool:
     return bool(p.data_overlap)
 
 
+_CUT = {"tensor": 4, "sequence_parallel": True}
+EXPERTS_OF = {**EXPERTS, "workload": {**EXPERTS["workload"], "precision": "bf16"}}
+
+
+@pytest.mark.parametrize(
+    ("document", "keys", "message"),
+    [
+        (
+            {**DENSE, "workload": {**DENSE["workload"], "precision": "fp8"}},
+            {"recompute": "selective", "recompute_modules": ["layernorm"]},
+            r"parallelism\.recompute_modules: expected modules that delayed scaling lets be .* got layernorm",
+        ),
+        (
+            EXPERTS_OF,
+            {"sequence_parallel": False, "expert_tensor": 2},
+            r"sequence_parallel: expected true where experts are",
+        ),
+        (
+            EXPERTS_OF,
+            {"expert_overlap": True, "pipeline": 1, "recompute": "selective", "recompute_modules": ["moe"]},
+            r"expert_overlap: expected false where experts are recomputed, got true",
+        ),
+        (
+            {**EXPERTS, "workload": {**EXPERTS["workload"], "precision": "fp32"}},
+            {"expert_overlap": True, "pipeline": 1},
+            r"expert_overlap: expected weights in 16 bits, got fp32",
+        ),
+        (
+            {
+                **DENSE,
+                "workload": {
+                    **DENSE["workload"],
+                    "model": {"base": "gpt3-175b", "multi_token_prediction": 1},
+                    "sequence_length": 2048,
+                },
+            },
+            {"pipeline": 1},
+            r"model: expected rotary positions where layers predict further tokens, got learned positions",
+        ),
+    ],
+)
+def test_what_megatron_refuses_is_refused_in_words(
+    document: dict[str, Any], keys: dict[str, Any], message: str
+) -> None:
+    software = {"base": "megatron-core", "fp8": {"recipe": "delayed"}}
+    parallelism = {**document["parallelism"], **keys}
+    with pytest.raises(InputError, match=message):
+        export(design_from({**document, "parallelism": parallelism, "software": software}), "megatron")
+
+
+def test_positions_reach_to_the_end_of_a_sequence() -> None:
+    workload = {"model": "llama2-70b", "global_batch": 512, "sequence_length": 8192, "precision": "bf16"}
+    exported = export(design_from({**DENSE, "workload": workload}), "megatron")
+    assert "--max-position-embeddings 8192" in exported.text
+    assert [entry.path for entry in exported.unsaid] == ["workload.model.sequence_length"]
+
+
+def test_stages_that_the_ends_leave_uneven_are_laid_out_one_by_one() -> None:
+    workload = {"model": "gpt3-175b", "global_batch": 512, "sequence_length": 2048, "precision": "bf16"}
+    uneven = export(
+        design_from({**DENSE, "workload": workload, "parallelism": {"pipeline": 8, "last_stage_layers": 18}}),
+        "megatron",
+    )
+    assert "--decoder-last-pipeline-num-layers" not in uneven.text
+    assert "--pipeline-model-parallel-layout" in uneven.text
+    assert uneven.unsaid == ()
+    assert "--decoder-first-pipeline-num-layers 17" in export(dense(first_stage_layers=17, pipeline=4), "megatron").text
+
+
+def test_sends_beside_computation_are_noted_and_a_script_with_batched_ones_is_read() -> None:
+    for pipeline, told in ((2, "for two stages it has nothing else"), (4, "--no-overlap-p2p-communication gives")):
+        exported = export(dense(pipeline=pipeline, interleave=5), "megatron")
+        assert sum(told in note for note in exported.notes) == 1
+        batched = exported.text.replace("--micro-batch-size", "--no-overlap-p2p-communication --micro-batch-size")
+        target = TARGETS["megatron"]
+        assert target.read(batched) == target.read(exported.text)
+        assert overlaps_sends(read_script(exported.text)[0])
+        assert not overlaps_sends(read_script(batched)[0])
+    assert not any("beside computation" in note for note in export(dense(), "megatron").notes)
+
+
 def test_megatron_is_told_experts_and_latents() -> None:
     exported = export(design_from(EXPERTS), "megatron")
     assert "--moe-layer-freq '([0]*3+([0]*0+[1])*58+[0]*0)'" in exported.text
@@ -106,7 +188,7 @@ def test_megatron_is_told_experts_and_latents() -> None:
 @pytest.mark.parametrize("name", ["qwen3-235b-a22b", "gpt-oss-120b", "gpt3-175b", "llama4-scout-109b"])
 def test_megatron_is_told_what_a_model_has_beside_its_sizes(name: str) -> None:
     workload = {"model": name, "global_batch": 64, "sequence_length": 2048, "precision": "bf16"}
-    exported = export(design_from({**DENSE, "workload": workload, "parallelism": {"tensor": 4}}), "megatron")
+    exported = export(design_from({**DENSE, "workload": workload, "parallelism": _CUT}), "megatron")
     assert refused("megatron", exported.text) == []
     assert {entry.path for entry in exported.unsaid} <= {"workload.model.biases", "workload.model.shared_gate"}
 
