@@ -7,7 +7,8 @@
    and from the even one single layers move to other stages while the iteration by the times of its stages
    (`simcore.layout.play`) gets shorter, as far as memory lets them, and the best is taken. Where there are no more than
    `WAYS` ways to put layers on stages, all are tried in place of that.
-4. The fast engine plays what is hardly longer than the best: the even split, and of all ways a few.
+4. The fast engine plays what is hardly longer than the best: the even split, with chunks in any case, and of all ways a
+   few.
 """
 
 from __future__ import annotations
@@ -128,11 +129,15 @@ class Solver:
         return np.cumsum(even_layers(model.layers, p) if p.solves_stages else stage_layers(model, p))
 
     def _best(self, even: Layout, *others: Layout) -> Layout:
-        """The shortest; where another is hardly shorter than the even one, the engine says which is."""
+        """The shortest; where another is hardly shorter than the even one, the engine says which is.
+
+        Of chunks it always does: what a stage without layers in one of them waits for, its times do not tell.
+        """
         best = min((even, *others), key=lambda layout: layout.seconds)
         if best.seconds == inf:
             return self._fullest(self._given)
-        if even.seconds < inf and even.seconds > best.seconds > even.seconds * (1 - CLOSE):
+        near = best.seconds > even.seconds * (1 - CLOSE) or self.design.parallelism.interleave > 1
+        if best.seconds < even.seconds < inf and near:
             return min(even, best, key=self._simulate)
         return best
 

@@ -109,6 +109,12 @@ def test_solved_stages_are_never_behind_the_even_split(document: Document) -> No
         assert solved.iteration_time_s <= even.iteration_time_s * (1 + 1e-9)
 
 
+def test_a_chunk_without_layers_is_not_taken_for_shorter_than_it_is() -> None:
+    *_, document = drawn(140, seed=1002, interleave=2)  # times of stages say 6 % less than the even split takes
+    even, solved = simulate(with_parallelism(document)), simulate(with_parallelism(document, stages=SOLVE))
+    assert solved.iteration_time_s <= even.iteration_time_s
+
+
 def test_solved_stages_are_often_faster_than_the_even_split() -> None:
     gains = [
         simulate(with_parallelism(document, stages=SOLVE)).iteration_time_s
