@@ -101,6 +101,7 @@ def test_a_study_without_scenarios_has_the_keys_and_says_why() -> None:
         "count": 0,
         "contenders": [],
         "left_out": 0,
+        "machines": [],
         "parameters": [],
         "note": "not with this engine",
     }
