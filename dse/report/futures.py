@@ -68,6 +68,8 @@ def regret_phrase(summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
 
 def least_regretted(record: StudyRecord, summary: Summary) -> tuple[TrialRecord, float] | None:
     """The feasible cluster with the least worst regret, of equal ones the cheapest; None without futures."""
+    if not summary.futures:
+        return None
     known = [(trial, worst_regret(summary.futures, trial.number)) for trial in record.feasible_trials]
     found = [(trial, worst[0]) for trial, worst in known if worst is not None]
     return min(found, key=lambda pair: (pair[1], _price(pair[0]), pair[0].number)) if found else None

@@ -70,8 +70,9 @@ def _work(growth: Growth) -> str:
 
 def plan_rows(record: StudyRecord) -> list[tuple[str, ...]]:
     """A row of texts for each plan that is worth its money, under `HEADINGS`."""
-    by_number = {trial.number: trial for trial in record.trials}
-    return [_row(growth, by_number[growth.phases[-1].trial].decided_document) for growth in _worth(growths(record))]
+    worth = _worth(growths(record))
+    last = {t.number: t for t in record.trials.numbered_among(growth.phases[-1].trial for growth in worth)}
+    return [_row(growth, last[growth.phases[-1].trial].decided_document) for growth in worth]
 
 
 def _worth(found: Sequence[Growth]) -> list[Growth]:
