@@ -43,6 +43,10 @@ WAIT_SECONDS = 0.5
 """Between two looks at what other drivers are doing, while there is nothing else to do."""
 
 
+def do_nothing() -> None:
+    """Nothing is called between two batches; a study is pickled with what is."""
+
+
 @dataclass
 class Study:
     """A search in progress."""
@@ -52,7 +56,7 @@ class Study:
     ledger: Ledger
     on_trial: Callable[[int, Mapping[str, Any], Outcome], None] = WATCHER.trial
     """Told of every trial (`dse.study.watch.Watcher.trial`)."""
-    between: Callable[[], None] = lambda: None  # a field's default
+    between: Callable[[], None] = do_nothing
     """Called between two batches."""
     trials: int = 0
     _proposed: set[bytes] = field(default_factory=set)
