@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import TrialRecord
 from dse.execute import Executor
-from dse.run.record import trial_record
 from dse.study.journal import StoredTrial
 from dse.study.watch import Watcher
 
@@ -59,7 +58,7 @@ class Caller(Watcher):
         if self._callback is None:
             return
         try:
-            self._callback(trial_record(StoredTrial(number, dict(params), outcome)))
+            self._callback(StoredTrial(number, dict(params), outcome).record())
         except StopIteration:
             self.stopped = True
             raise KeyboardInterrupt from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
@@ -23,7 +24,7 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
         f"{clean_text(first.name)} ({values}) belongs on the front in {format_percent(first.on_front)} of the scenarios"
     ]
     told += [f"{clean_text(machine.name)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
-    told += [f"{len(others) - _SHOWN + 1} more more rarely"] if len(others) >= _SHOWN else []
+    told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
     text = f"Other machines, by the best designs found on them: {', '.join(told)}."
     missed = [clean_text(machine.name) for machine in found if not _is_behind(record, machine)]
     return f"{text} The search missed {', '.join(missed)}: give it more trials." if missed else text
@@ -31,5 +32,5 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
 
 def _is_behind(record: StudyRecord, machine: Machine) -> bool:
     """Whether a member of the front dominates the machine's design as simulated."""
-    own, front = losses(record.objectives, [machine.values])[0], record.losses(record.front)
-    return bool(((front <= own).all(axis=1) & (front < own).any(axis=1)).any())
+    own, front = losses(record.objectives, [machine.values]), record.losses(record.front)
+    return bool(dominated_mask(front, own)[0])

@@ -14,8 +14,6 @@ from dse.study.keys import key_digest
 
 MOST_ENUMERATED = 20_000
 """Combinations that are gone through to know how many designs they are."""
-
-
 Keys = NDArray[np.bytes_]
 """Digests of the keys of designs (`dse.study.keys`), one for each trial."""
 

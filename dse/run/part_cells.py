@@ -13,6 +13,7 @@ from dse.evaluate.trial import TrialRecord
 from dse.evaluate.trials import Rows
 from dse.run.part_columns import PARAMS, PartColumns
 from dse.study.derived import metric_names
+from dse.study.kept import split_by_owner
 from dse.study.leaves import pointer_text
 from dse.study.stored import StoredTrial
 
@@ -36,10 +37,8 @@ class JournalCells:
 
     def cells(self, rows: Rows) -> Cells:
         """The cells of some rows, in that order."""
-        owners = np.searchsorted(self._starts, rows, side="right") - 1
         pieces = []
-        for owner in np.unique(owners).tolist():
-            where = np.flatnonzero(owners == owner)
+        for owner, where in split_by_owner(self._starts, rows):
             part = self._parts[owner] if owner < len(self._parts) else None
             if part is None:
                 found = Cells.of([self._record(stored) for stored in self._read(rows[where])])

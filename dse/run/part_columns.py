@@ -12,8 +12,8 @@ from dse.evaluate.trial import VALID
 from dse.evaluate.trials import TEXTS, Columns, First, Floats, Texts
 from dse.space.objective import Objective
 from dse.study.columns_of_lines import LINE
-from dse.study.leaves import pointer_text
-from dse.study.optuna_file import CONSTRAINT
+from dse.study.leaves import key_of, pointer_text
+from dse.study.optuna_file import CONSTRAINT, value_places
 from dse.study.parts import Part
 
 PARAMS, METRICS, DESIGN, WORKLOADS = (f"/user_attrs/{key}" for key in ("params", "metrics", "design", "workloads"))
@@ -67,8 +67,7 @@ class PartColumns:
 
     def values(self) -> dict[str, Floats]:
         """The values of each trial, by objective."""
-        several = len(self._objectives) > 1
-        places = [f"/values/{at}" if several else "/value" for at in range(len(self._objectives))]
+        places = value_places(len(self._objectives))
         return {o.name: self.part.figures(place) for o, place in zip(self._objectives, places, strict=True)}
 
     def violations(self) -> dict[str, Floats]:
@@ -87,7 +86,7 @@ class PartColumns:
             heads = places.values() if among else [places.get(head, [])]
             its = [place for each in heads for place in each if place.startswith(start)]
             for at, place in enumerate(its):
-                name = _name(place[len(start) :])
+                name = key_of(place[len(start) :])
                 found[name] = min((int(rows.min()), at), found.get(name, (int(rows.min()), at)))
         return found
 
@@ -111,7 +110,3 @@ class PartColumns:
         known = [*texts, *(() if "tokens" in texts else ("tokens",))]
         codes = np.where(codes < 0, known.index("tokens"), codes)
         return Texts(np.where(simulated, codes, -1).astype(np.int32), tuple(known))
-
-
-def _name(written: str) -> str:
-    return written.replace("~1", "/").replace("~0", "~")

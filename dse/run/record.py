@@ -107,17 +107,17 @@ def _trials_in(study: OpenStudy) -> tuple[Trials, KeptTrials]:
     names = [objective.name for objective in space.objectives]
     parts = [found if (found := PartColumns(part, space.objectives)).has_columns() else None for part in kept.parts]
     columns = [
-        Columns.of((trial_record(stored, sections) for stored in kept.of_part(owner)), names)
+        Columns.of((stored.record(sections) for stored in kept.of_part(owner)), names)
         if part is None
         else part.columns()
         for owner, part in enumerate(parts)
     ]
-    columns.append(Columns.of((trial_record(stored, sections) for stored in kept.scan()), names))
+    columns.append(Columns.of((stored.record(sections) for stored in kept.scan()), names))
 
     def load(rows: Rows) -> list[TrialRecord]:
-        return [trial_record(stored, sections) for stored in kept.load(rows)]
+        return [stored.record(sections) for stored in kept.load(rows)]
 
-    cells = JournalCells(parts, kept.starts, kept.of_rows, lambda stored: trial_record(stored, sections))
+    cells = JournalCells(parts, kept.starts, kept.of_rows, lambda stored: stored.record(sections))
     read = (lambda rows: cells.cells(kept.order[rows])) if any(parts) else None
     return Trials(Columns.join(columns).at(kept.order), load, read_cells=read), kept
 
@@ -126,26 +126,8 @@ def trials_of(space: Space, stored: Sequence[StoredTrial]) -> tuple[Trials, Call
     """The trials of a study that is in memory, in their order, with what gives the digest of the key of each."""
     purchase = purchase_of(space)
     keys = np.array([key_digest(trial.outcome.key) for trial in stored], dtype=DIGESTS)
-    trials = [trial_record(trial, purchase.sections if purchase else ()) for trial in stored]
+    trials = [trial.record(purchase.sections if purchase else ()) for trial in stored]
     return Trials.of(trials), lambda: keys
-
-
-def trial_record(stored: StoredTrial, sections: tuple[str, ...] = ()) -> TrialRecord:
-    """A stored trial as reports see it; `sections` are those that its workloads share."""
-    outcome = stored.outcome
-    return TrialRecord(
-        number=stored.number,
-        state=outcome.state,
-        values=outcome.values,
-        params=stored.params,
-        violations=outcome.violations,
-        design=outcome.design,
-        metrics=outcome.metrics,
-        cut_by=outcome.cut_by,
-        error=outcome.error,
-        workloads=outcome.workloads,
-        sections=sections,
-    )
 
 
 def _complete(best: Mapping[str, float]) -> Certificate:

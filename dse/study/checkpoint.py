@@ -15,6 +15,7 @@ import numpy as np
 from dse.evaluate.pareto import front_mask
 from dse.space.objective import Objective
 from dse.study.kept import KeptTrials
+from dse.study.optuna_file import value_places
 
 KEY = "checkpoint"
 
@@ -56,7 +57,7 @@ def front_before(kept: KeptTrials, objectives: tuple[Objective, ...]) -> Any:
     front = np.empty((0, len(objectives)))
     for part in kept.parts:
         codes, states = part.words("/user_attrs/state")
-        places = ["/value"] if len(objectives) == 1 else [f"/values/{at}" for at in range(len(objectives))]
+        places = value_places(len(objectives))
         rows = [o.sign * part.figures(place) for o, place in zip(objectives, places, strict=True)]
         points = np.stack(rows, axis=1)[np.isin(codes, [at for at, state in enumerate(states) if state == "feasible"])]
         points = np.concatenate([front, points[np.isfinite(points).all(axis=1)]])

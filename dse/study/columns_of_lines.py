@@ -66,7 +66,7 @@ class LineColumns:
             self.rows = row + 1
             found = split_line(line)
             if found is None or not self._has_places(found[0]):
-                self._keep(row, line)
+                self._lines[row] = line
                 continue
             rows, leaves = held.setdefault(found[0], ([], []))
             rows.append(row)
@@ -82,9 +82,6 @@ class LineColumns:
             except ValueError:
                 return False
         return True
-
-    def _keep(self, row: int, line: str) -> None:
-        self._lines[row] = line
 
     def _flush(self, held: dict[str, tuple[list[int], list[list[str]]]]) -> None:
         for shape, (rows, leaves) in held.items():
@@ -104,7 +101,7 @@ class LineColumns:
         }
         if odd:
             for at in odd:
-                self._keep(rows[at], join_line(shape, leaves[at]))
+                self._lines[rows[at]] = join_line(shape, leaves[at])
             sound = [at for at in range(len(rows)) if at not in odd]
             if sound:
                 self._add(shape, [rows[at] for at in sound], [leaves[at] for at in sound])

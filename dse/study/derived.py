@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.read import trial_metrics
-from dse.evaluate.record import TrialRecord
 from dse.evaluate.trials import job_digest
 from dse.study.columns_of_lines import LineColumns
 from dse.study.stored import StoredTrial
@@ -46,17 +45,7 @@ class Derived:
         plain = outcome.design is not None and not outcome.workloads
         self._jobs.append(job_digest(outcome.design) if plain else 0)
         if outcome.metrics is not None or outcome.workloads:
-            record = TrialRecord(
-                stored.number,
-                outcome.state,
-                outcome.values,
-                stored.params,
-                outcome.violations,
-                outcome.design,
-                outcome.metrics,
-                workloads=outcome.workloads,
-            )
-            found = trial_metrics(record)
+            found = trial_metrics(stored.record())
             self._rows.append(len(self._jobs) - 1)
             self._values.append([np.nan if (value := found[name]) is None else value for name in self._names])
 

@@ -122,10 +122,9 @@ class KeptTrials:
         sealed = int(self.starts[-1])
         for start in range(0, len(self), AT_ONCE):
             rows = self.order[start : start + AT_ONCE]
-            owners = np.searchsorted(self.starts, rows, side="right") - 1
             found: dict[int, bytes] = {}
-            for owner in np.unique(owners).tolist():
-                its = rows[owners == owner]
+            for owner, where in split_by_owner(self.starts, rows):
+                its = rows[where]
                 if owner < len(self.parts):
                     found.update(zip(its.tolist(), self._part(owner).lines(its - self.starts[owner]), strict=True))
                 elif self._file is not None:
@@ -172,9 +171,7 @@ class KeptTrials:
         """The trials of rows of the parts and of the lines."""
         sealed = int(self.starts[-1])
         found: list[StoredTrial | None] = [None] * len(rows)
-        owners = np.searchsorted(self.starts, rows, side="right") - 1
-        for owner in np.unique(owners).tolist():
-            where = np.flatnonzero(owners == owner)
+        for owner, where in split_by_owner(self.starts, rows):
             if owner == len(self.parts):
                 trials = [self._of_line(row) for row in (rows[where] - sealed).tolist()]
             else:
@@ -240,6 +237,13 @@ class KeptTrials:
 
 NOTHING_KEPT = KeptTrials(None, ())
 """The trials of a study that begins."""
+
+
+def split_by_owner(starts: Rows, rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """Which part (or, after all parts, the lines) has rows, and the places of its own among them, part by part."""
+    owners = np.searchsorted(starts, rows, side="right") - 1
+    for owner in np.unique(owners).tolist():
+        yield owner, np.flatnonzero(owners == owner)
 
 
 def last_of_each(numbers: Rows) -> Rows:

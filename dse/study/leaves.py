@@ -110,6 +110,11 @@ def _walk(node: Any, where: str, found: list[str]) -> None:
         _walk(inner, f"{where}/{pointer_text(str(key))}", found)
 
 
+def key_of(written: str) -> str:
+    """The key that stands so in a JSON pointer."""
+    return written.replace("~1", "/").replace("~0", "~")
+
+
 def pointer_text(key: str) -> str:
     """A key as it stands in a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

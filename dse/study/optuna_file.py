@@ -43,6 +43,11 @@ def names_line(worker: str, study: int, objectives: Sequence[Objective]) -> byte
     return _line({"op_code": STUDY_ATTRIBUTE, "worker_id": worker, "study_id": study, "system_attr": names})
 
 
+def value_places(objectives: int) -> list[str]:
+    """The JSON pointers to the values of a trial's line, one for each of so many objectives."""
+    return ["/value"] if objectives == 1 else [f"/values/{at}" for at in range(objectives)]
+
+
 def has_names(log: Mapping[str, Any]) -> bool:
     """Whether a line names the objectives of its study."""
     return log["op_code"] == STUDY_ATTRIBUTE and _METRIC_NAMES in log["system_attr"]

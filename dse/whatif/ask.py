@@ -43,14 +43,15 @@ def answers_about(
         return NOTHING
     why = _reason_unasked(record, space, engine, allowed)
     asked = WhatIf({}, {}, 0, allowed, len(record.front), why)
-    simulate = _Memory(Evaluator(space.objectives, space.constraints, engine), allowed, note)
+    evaluator = Evaluator(space.objectives, space.constraints, engine)
+    simulate = _Memory(evaluator, allowed, note)
     if not why:
         asked = _ask_questions(record, space, simulate, allowed)
     unsure = _reason_without_scenarios(record, space, engine)
     if unsure:
         return replace(asked, no_scenarios=unsure)
     left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
-    elsewhere = () if why else best_elsewhere(record, space, simulate, left)
+    elsewhere = () if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left)
     front, near = _order_front(record), rivals(record, CONTENDERS)
     return replace(asked, scenarios=ask_scenarios(record, front, near, elsewhere, note))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate.evaluate import Outcome
-from dse.evaluate.pareto import nearness
+from dse.evaluate.pareto import dominated_mask, nearness
 from dse.evaluate.recall import recall
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.draw import RecordedDraw
@@ -60,7 +60,7 @@ def run_at_batches(
         matrix = losses(record.objectives, ran)
         for trial, values, why in asked:
             if trial.number in found:
-                stays = not why and not _is_dominated(losses(record.objectives, [values])[0], matrix)
+                stays = not why and not dominated_mask(matrix, losses(record.objectives, [values]))[0]
                 batch = factor * (batch_of(trial) or 0)
                 found[trial.number].append(AtBatch(factor, batch, {} if why else values, why, stays))
     return {number: tuple(answers) for number, answers in found.items()}
@@ -123,7 +123,3 @@ def describe_broken(outcome: Outcome) -> str:
     if outcome.cut_by is not None:
         return DOES_NOT_FIT if outcome.cut_by == "fits" else outcome.cut_by
     return ", ".join(name for name, missed in outcome.violations.items() if missed > 0)
-
-
-def _is_dominated(point: np.ndarray[Any, Any], matrix: np.ndarray[Any, Any]) -> bool:
-    return bool(((matrix <= point).all(axis=1) & (matrix < point).any(axis=1)).any())

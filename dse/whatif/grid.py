@@ -10,7 +10,6 @@ from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.note import Note
 from dse.evaluate.recall import HoleDraw, indices_of, recall
 from dse.evaluate.record import TrialRecord
-from dse.run.record import trial_record
 from dse.space.draw import RecordedDraw
 from dse.space.fill import label
 from dse.space.hole import Choice, PowersOfTwo, Product, Range
@@ -89,7 +88,7 @@ def fill_cells(
             outcome = evaluate(document)
         except ValueError:
             continue  # an expression that gives what no design can have: the space has no such cell
-        found[cell] = trial_record(StoredTrial(-1, {}, outcome))
+        found[cell] = StoredTrial(-1, {}, outcome).record()
         note(f"{len(found)} of {most} cells", len(found) / most)
     return found
 

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.note import Note, be_silent
-from dse.evaluate.pareto import front_mask
+from dse.evaluate.pareto import dominated_mask, front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
@@ -125,8 +125,8 @@ def _compare(
 def _machine(trial: TrialRecord, values: Floats, front: Floats) -> Machine:
     """A design on another machine with its `values[objectives, count]`, against `front[objectives, members, count]`."""
     assert trial.design is not None
-    behind = (front <= values[:, None]).all(axis=0) & (front < values[:, None]).any(axis=0)
-    return Machine(machine_of(trial.design), trial.values, trial.design, _told(1 - float(behind.any(axis=0).mean())))
+    behind = [dominated_mask(front[..., at].T, values[None, :, at])[0] for at in range(values.shape[1])]
+    return Machine(machine_of(trial.design), trial.values, trial.design, _told(1 - float(np.mean(behind))))
 
 
 def regret(lost: Floats) -> Floats:

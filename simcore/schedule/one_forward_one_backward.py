@@ -62,6 +62,7 @@ class OneForwardOneBackward(PipelineSchedule):
     """Bubble (p-1)/m of the ideal time, divided by the number of chunks; in-flight microbatches bounded by p."""
 
     interleaves = True
+    pairs = 1
 
     def round(self, stages: int, chunks: int) -> int:
         """See `PipelineSchedule.round`."""

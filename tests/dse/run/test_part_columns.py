@@ -16,7 +16,7 @@ from dse.report.table_stream import write_trials
 from dse.report.tables import csv_text, make_frame, trials_table
 from dse.run.document import open_study
 from dse.run.part_columns import PartColumns
-from dse.run.record import load_record, trial_record
+from dse.run.record import load_record
 from dse.study import journal
 from dse.study.journal import open_journal
 from simcore.design.design import Design
@@ -64,7 +64,7 @@ def test_columns_of_a_part_are_those_of_its_trials(folder: Path) -> None:
     for owner, part in enumerate(kept.parts):
         found = PartColumns(part, objectives)
         assert found.has_columns()
-        trials = [trial_record(stored) for stored in kept.of_part(owner)]
+        trials = [stored.record() for stored in kept.of_part(owner)]
         states |= {trial.state for trial in trials}
         same(found.columns(), Columns.of(trials, [objective.name for objective in objectives]))
     assert states == {"feasible", "infeasible", "cut", "failed"}

@@ -9,6 +9,7 @@ import pytest
 from designs import dimension, model, training
 from test_experts import MOE, flops, issued, one
 
+from simcore.bounds.design import bound
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.collective.routed import Routing
@@ -17,6 +18,8 @@ from simcore.document.problem import InputError
 from simcore.memory.footprint import footprint
 from simcore.memory.plan import memory_of
 from simcore.program import Compute, Start, Waits
+from simcore.schedule import SCHEDULES
+from simcore.schedule.base import ALONE, WEIGHTS
 from simcore.simulate import simulate
 from simcore.system.placement import place
 from simcore.traces.export import export
@@ -163,6 +166,7 @@ def test_all_flops_are_those_of_the_model_however_experts_are_cut(expert_tensor:
         ({"recompute": "selective", "recompute_modules": ["shared_experts"]}, "no shared experts"),
         ({"expert": 1, "expert_overlap": True}, "without expert parallelism"),
         ({"schedule": "gpipe", "expert_overlap": True}, "with schedule gpipe"),
+        ({"schedule": "zero_bubble", "expert_overlap": True}, "use schedule 1f1b or dualpipe-v"),
         ({"recompute": "full", "expert_overlap": True}, "with recompute full"),
         ({"pipeline": 2, "data": 2, "expert": 2, "expert_overlap": True}, "under a pipeline without interleave"),
     ],
@@ -219,6 +223,38 @@ def test_modules_add_up_and_their_order_says_nothing() -> None:
 
 
 # Overlap of the all-to-alls
+
+
+def folded_pairs(overlap: bool, bandwidth: str = "1000 GB/s") -> Design:
+    parallelism = {
+        "data": 4, "expert": 4, "pipeline": 2, "interleave": 2, "schedule": "dualpipe-v", "expert_overlap": overlap,
+    }  # fmt: skip
+    dimensions = [dimension(size=4, bandwidth=bandwidth), dimension(size=2)]
+    return design_from(training(parallelism, dimensions, workload={"model": experts(), "global_batch": 4 * 16}))
+
+
+@pytest.mark.parametrize("bandwidth", ["1000 GB/s", "20 GB/s"])
+def test_under_dualpipe_v_all_to_alls_are_exposed_where_the_pipeline_fills_and_drains_alone(bandwidth: str) -> None:
+    apart, beside = (simulate(folded_pairs(on, bandwidth)) for on in (False, True))
+    exposed = [result.exposed_communication_s.expert for result in (apart, beside)]
+    assert beside.iteration_time_s < apart.iteration_time_s
+    order = SCHEDULES["dualpipe-v"].order(2, 16, 2)
+    passes = order[order >> 1 & WEIGHTS == 0].reshape(2, -1)
+    alone = (passes >> 1 & ALONE > 0).mean(axis=1)
+    if bandwidth == "1000 GB/s":  # all that is in pairs is hidden
+        assert alone.min() - 0.01 <= exposed[1] / exposed[0] <= alone.max() + 0.01
+    assert exposed[1] >= alone.min() * exposed[0]
+    assert memory_of(folded_pairs(True), transformer_program(folded_pairs(True))) == memory_of(
+        folded_pairs(False), transformer_program(folded_pairs(False))
+    )
+
+
+@pytest.mark.parametrize("bandwidth", ["1000 GB/s", "20 GB/s"])
+@pytest.mark.parametrize("engine", ["reference", "flow"])
+def test_all_engines_play_pairs_of_dualpipe_v(bandwidth: str, engine: str) -> None:
+    fast, other = (simulate(folded_pairs(True, bandwidth), engine=name) for name in ("fast", engine))
+    assert fast.iteration_time_s == pytest.approx(other.iteration_time_s, rel=1e-12 if engine == "reference" else 0.01)
+    assert bound(folded_pairs(True, bandwidth))["iteration_time"] <= fast.iteration_time_s
 
 
 def overlapped(overlap: bool, microbatches: int = 8, bandwidth: str = "100 GB/s", **more: Any) -> Design:
