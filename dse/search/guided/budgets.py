@@ -66,28 +66,27 @@ class BudgetCandidates:
                 jobs -= 1
                 yield from self._make(job, design, count, design.filled.params)
 
-    def make_next(self, beside: Sequence[Candidate], jobs: int, count: int, alike: bool) -> Iterator[Candidate | None]:
-        """Up to `count` candidates each of the next `jobs` jobs by least compute, on as many NPUs as one of `beside`.
+    def make_next(self, beside: Candidate, jobs: int, count: int, alike: bool) -> Iterator[Candidate | None]:
+        """Up to `count` candidates each of the next `jobs` jobs by least compute, on as many NPUs as `beside`.
 
-        Each of `beside` has its turn. What bounds do not look at is as in it where they are to be `alike`, else drawn
-        at random.
+        What bounds do not look at is as in `beside` where they are to be `alike`, else drawn at random.
         """
-        designs = [(one, design, kind_of_jobs(design)) for one, design in zip(beside, _designs(beside), strict=True)]
-        for turn in range(jobs):
-            one, design, kind = designs[turn % len(designs)]
+        design = parse_sound(beside.filled.document)
+        kind = kind_of_jobs(design)
+        for _ in range(jobs):
             job = self.led.job(design, self._next.setdefault(kind, 0))
             if job is None:
-                continue
+                return
             self._next[kind] += 1
             if self._is_new(design, job):
-                yield from self._make(job, one, count, one.filled.params if alike else {})
+                yield from self._make(job, beside, count, beside.filled.params if alike else {})
 
-    def one_of_each_kind(self, designs: Sequence[Candidate], most: int) -> list[Candidate]:
-        """The first of the designs with each workload and NPUs, `most` at most."""
+    def one_of_each_kind(self, designs: Sequence[Candidate]) -> list[Candidate]:
+        """The first of the designs with each workload and NPUs."""
         found: dict[str, Candidate] = {}
-        for candidate, design in zip(designs, _designs(designs), strict=True):
-            found.setdefault(kind_of_jobs(design), candidate)
-        return list(found.values())[:most]
+        for candidate in designs:
+            found.setdefault(kind_of_jobs(parse_sound(candidate.filled.document)), candidate)
+        return list(found.values())
 
     def suits(self, designs: Sequence[Candidate]) -> bool:
         """Whether shares of a budget are drawn, and bounds are known of the jobs alone."""
@@ -167,10 +166,6 @@ class BudgetCandidates:
         """The genes and the document of what was drawn, the rest as in `beside`."""
         draw = GeneDraw(self.candidates.generator, values, beside.filled.params)
         return draw.genes, self.candidates.space.fill(draw, solve=False).document
-
-
-def _designs(candidates: Sequence[Candidate]) -> list[Design]:
-    return [parse_sound(candidate.filled.document) for candidate in candidates]
 
 
 def _parts_of(candidate: Candidate) -> tuple[Design, SpacePart]:

@@ -81,8 +81,6 @@ ACROSS = 12
 FIRST, LEAST, BUDGETS = 24, 3, 12
 """Where budgets are split: jobs by least compute that are looked at on all of them in the seeding, and in a generation,
 beside one of a good design; candidates of each."""
-KINDS = 2
-"""Workloads and NPUs of which these are looked at in the seeding."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 SHAPES = 12
@@ -323,11 +321,16 @@ class Guided(Sampler):
     def _look_at_jobs(self, designs: list[Candidate], jobs: int, rounds: int) -> None:
         """Keep candidates of jobs by least compute: on the budgets that suit them, or on the networks of `designs`."""
         if self._budgets.suits(designs):
-            known = self._stage >= len(STAGES)  # what policies are worth that no bound looks at, and which NPUs
-            beside = designs[:1] if known else self._budgets.one_of_each_kind(designs, KINDS)
+            known = self._stage >= len(STAGES)  # what policies are worth that no bound looks at
+            beside = designs[0] if known else self._quickest(self._budgets.one_of_each_kind(designs))
             self._keep_all(self._budgets.make_next(beside, jobs, BUDGETS, alike=known))
         else:
             self._keep_all(self._led.make_on(designs, rounds))
+
+    def _quickest(self, designs: list[Candidate]) -> Candidate:
+        """The best of some designs by the first objective's estimate: later generations begin there as well."""
+        objective = self._space.objectives[0]
+        return min(designs, key=lambda candidate: objective.sign * (candidate.known.get(objective.name) or 0.0))
 
     def _look_across(self, designs: list[Candidate]) -> None:
         """Keep candidates with the jobs of `designs` on the networks of other shapes, and the shares that suit them."""

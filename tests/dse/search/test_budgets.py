@@ -43,7 +43,7 @@ def least(candidate: Candidate) -> float:
 def test_no_shape_policy_budget_or_split_bounds_a_job_lower_than_its_first_candidate(tmp_path: Path) -> None:
     given = space(tmp_path)
     candidates, budgets = fresh(given)
-    found = [c for c in budgets.make_next([drawn(candidates)], 1, 6, alike=True) if c is not None]
+    found = [c for c in budgets.make_next(drawn(candidates), 1, 6, alike=True) if c is not None]
     jobs = {tuple(values_of_genes(job_of(candidate.genes)).items()) for candidate in found}
     assert len(jobs) == 1
     everywhere = Candidates(given, np.random.default_rng(1))
@@ -64,20 +64,20 @@ def test_each_job_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     parent = drawn(candidates)
     assert list(budgets.make_of([parent], 1, 4))
     assert list(budgets.make_of([parent], 1, 4)) == []
-    first = list(budgets.make_next([parent], 3, 4, alike=True))
+    first = list(budgets.make_next(parent, 3, 4, alike=True))
     keys = [candidate.key for candidate in first if candidate is not None]
-    again = [c.key for c in budgets.make_next([parent], 1000, 4, alike=True) if c is not None]
+    again = [c.key for c in budgets.make_next(parent, 1000, 4, alike=True) if c is not None]
     assert keys
     assert again
     assert not {*keys} & {*again}
-    assert list(budgets.make_next([parent], 1000, 4, alike=True)) == []
+    assert list(budgets.make_next(parent, 1000, 4, alike=True)) == []
 
 
 @pytest.mark.parametrize("alike", [True, False])
 def test_what_bounds_do_not_look_at_is_as_in_a_known_design_or_drawn(tmp_path: Path, alike: bool) -> None:
     candidates, budgets = fresh(space(tmp_path))
     parent = drawn(candidates)
-    found = [c for c in budgets.make_next([parent], 8, 6, alike) if c is not None]
+    found = [c for c in budgets.make_next(parent, 8, 6, alike) if c is not None]
     policies = {candidate.filled.params["system.intra_dimension"] for candidate in found}
     assert policies == ({parent.filled.params["system.intra_dimension"]} if alike else {"priority", "fifo"})
 

@@ -77,7 +77,7 @@ def test_shares_of_the_preparation_grow_to_at_most_one() -> None:
     given = load_space("spaces/gpt3.yaml")
     sampler, shares = Guided(given, 0), list[float | None]()
     sampler.on_note = lambda text, done=None: shares.append(done)
-    for _ in range(OPENING + 1):
+    for _ in range(OPENING + sum(stage.trials for stage in STAGES[:-1]) + 1):
         sampler.ask()
     known = [share for share in shares if share is not None]
     assert known == sorted(known) == shares
