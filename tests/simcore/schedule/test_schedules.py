@@ -170,6 +170,15 @@ def test_only_a_schedule_that_takes_turns_has_blocks_in_no_pair(name: str) -> No
     assert not (SCHEDULES[name].order(4, 8, chunks_of(name)) >> 1 & code.ALONE).any()
 
 
+@pytest.mark.parametrize(("p", "m", "v"), [(1, 4, 1), (2, 4, 2), (4, 16, 2), (4, 4, 3), (8, 64, 1)])
+def test_1f1b_pairs_all_blocks_but_those_of_the_warm_up_and_as_many_at_the_end(p: int, m: int, v: int) -> None:
+    for stage, row in enumerate(SCHEDULES["1f1b"].order(p, m, v).tolist()):
+        warm = min(p - stage - 1 if v == 1 else 2 * (p - stage - 1) + (v - 1) * p, m * v)
+        alone = [c >> 1 & code.ALONE > 0 for c in row]
+        assert alone == [True] * warm + [False] * (2 * (m * v - warm)) + [True] * warm
+        assert [c & 1 for c in row] == [0] * warm + [0, 1] * (m * v - warm) + [1] * warm
+
+
 @pytest.mark.parametrize(("p", "m"), [(2, 4), (3, 7), (4, 8), (8, 40)])
 def test_dualpipe_v_pairs_all_blocks_but_those_that_fill_and_drain(p: int, m: int) -> None:
     for stage, row in enumerate(SCHEDULES["dualpipe-v"].order(p, m, 2).tolist()):
