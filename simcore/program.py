@@ -156,11 +156,26 @@ class ModelPart:
     """The last microbatch's weight gradients: they also reduce the gradients."""
     first_forward: tuple[Segment, ...] = ()
     """The first microbatch's forward, where it alone gathers parameters; empty where it is as the others."""
+    alone_forward: tuple[Segment, ...] = ()
+    """A forward pass beside no other microbatch, where the schedule has some among others; empty where it is as these.
+    """
+    alone_backward: tuple[Segment, ...] = ()
+    """The same of a backward pass that reduces nothing."""
 
     @property
     def first_pass(self) -> tuple[Segment, ...]:
         """The first microbatch's forward."""
         return self.first_forward or self.forward
+
+    def forward_pass(self, microbatch: int, alone: bool) -> tuple[Segment, ...]:
+        """The forward of a microbatch, maybe one that is beside no other microbatch."""
+        if microbatch == 0:
+            return self.first_pass
+        return self.alone_forward or self.forward if alone else self.forward
+
+    def backward_pass(self, alone: bool) -> tuple[Segment, ...]:
+        """The backward of a microbatch that is not the last one, maybe beside no other microbatch."""
+        return self.alone_backward or self.backward if alone else self.backward
 
     @property
     def passes(self) -> tuple[tuple[Segment, ...], ...]:
@@ -172,6 +187,8 @@ class ModelPart:
             self.weights,
             self.last_weights,
             self.first_forward,
+            self.alone_forward,
+            self.alone_backward,
         )
 
 
@@ -243,7 +260,10 @@ class Program:
         return operators[0] if isinstance(operators[0], Start) else None
 
     def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
-        """The segments that a stage plays in an iteration, each with how often."""
+        """The segments that a stage plays in an iteration, each with how often.
+
+        A pass beside no other microbatch is counted as one beside another: they do the same, in another order.
+        """
         m, updates = self.microbatches, self.updates
         for chunk in range(self.chunks):
             part = self.parts[self.part_of[chunk * self.stages + stage]]

@@ -115,9 +115,13 @@ def _write(traces: TraceSet, prefix: Path) -> int:
         written = write_traces(traces, prefix)
     nodes = sum(map(len, traces.ranks))
     print(f"wrote {len(traces.ranks)} ranks, {nodes:,} nodes, {len(written)} files: {prefix}.*", file=sys.stderr)
+    _print_notes(traces)
+    return 0
+
+
+def _print_notes(traces: TraceSet) -> None:
     for note in traces.notes:
         print(f"note: {note}", file=sys.stderr)
-    return 0
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -142,6 +146,7 @@ def _show(options: argparse.Namespace) -> int:
         from dse.cli.trace_table import print_summary
 
         print_summary(summary)
+    _print_notes(traces)
     return 0
 
 

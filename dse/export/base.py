@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from simcore.design.design import Design
 
@@ -57,8 +57,6 @@ class Target(ABC):
     """The usual name of the file."""
     software: tuple[str, ...]
     """Stacks of the catalogue that predict it."""
-    elsewhere: ClassVar[Mapping[str, str]] = {}
-    """Paths of the design that are not said in its file at all, each with where they are."""
 
     @abstractmethod
     def write(self, design: Design) -> str:
@@ -70,6 +68,11 @@ class Target(ABC):
     @abstractmethod
     def read(self, text: str) -> Said:
         """What a file that `write` wrote says."""
+
+    def elsewhere(self, design: Design) -> Mapping[str, str]:
+        """Paths of a design that are not said in its file at all, each with where they are."""
+        del design
+        return {}
 
     def notes(self, design: Design) -> Iterator[str]:
         """What the user of the file has to know or to add."""

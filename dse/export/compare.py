@@ -38,8 +38,9 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
         found.append(Unsaid("cluster.placement", _text(order), _text(its)))
     left = {entry.path for entry in found}
     follows = {path for key, paths in _FOLLOWS.items() if key in left for path in paths}
-    inside = tuple(f"{path}." for path in target.elsewhere)
-    aside = follows | target.elsewhere.keys()
+    elsewhere = target.elsewhere(design)
+    inside = tuple(f"{path}." for path in elsewhere)
+    aside = follows | elsewhere.keys()
     return tuple(entry for entry in found if entry.path not in aside and not entry.path.startswith(inside))
 
 
@@ -47,7 +48,7 @@ def read_back(design: Design, target: Target, said: Said) -> Design:
     """The design that a file says, on the cluster of the one it was written for."""
     document = design.document()
     workload = {key: value for key, value in document["workload"].items() if key in _PLANS}
-    if "workload.model" in target.elsewhere:
+    if "workload.model" in target.elsewhere(design):
         workload["model"] = document["workload"]["model"]
     sections = {"workload": {**workload, **said.workload}, "parallelism": said.parallelism}
     return Design.model_validate({**document, **sections})

@@ -10,7 +10,7 @@ from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE
 from dse.report.assumptions import describe_assumptions
-from dse.report.choice import AS_WELL, Payoff, knees_at_prices, payoff, pick_of_front, recommended
+from dse.report.choice import AS_WELL, Payoff, knees_at_prices, payoff, pick_of_front, recommended, updates_old
 from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.futures import describe_robust_choice
@@ -39,6 +39,7 @@ _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
 _JOB = ("workload", "batch", "sequence", "precision")
+_LEAVES_OUT_OLD = "('constraints: [staleness <= 0]' leaves such designs out)"
 _HOW = ("ZeRO", "microbatch", "schedule", "interleave", "recompute", "servers", "partition")
 
 
@@ -98,13 +99,19 @@ def _describe_models(record: StudyRecord) -> str:
 
 
 def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    """Which design of the front is hardly better, and only with old weights."""
+    """Which designs of the front are better only with old weights, where the one to build has none."""
     number = pick_of_front(record, summary)
-    if number is None or number == trial.number:
+    if number is not None and number != trial.number:
+        return (
+            f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its gradients are of "
+            "old weights, and how many more tokens it needs is not modelled."
+        )
+    old = sum(updates_old(member) > 0 for member in summary.front)
+    if not old:
         return ""
     return (
-        f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its gradients are of old "
-        "weights, and how many more tokens it needs is not modelled."
+        f"{old:,} of the {len(summary.front):,} designs on the front have gradients of old weights: iterations are "
+        f"compared, not trainings, and how many more tokens these need is not modelled {_LEAVES_OUT_OLD}."
     )
 
 
@@ -122,7 +129,7 @@ def _describe_staleness(trial: TrialRecord) -> str:
     text = _list(said)
     return (
         f"{text[0].upper()}{text[1:]}: iterations are compared here, not trainings, and how many more tokens it needs "
-        "is not modelled ('constraints: [staleness <= 0]' leaves such designs out)."
+        f"is not modelled {_LEAVES_OUT_OLD}."
     )
 
 

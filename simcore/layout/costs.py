@@ -144,7 +144,7 @@ def _flights(design: Design, places: Sequence[int]) -> list[float]:
     p = design.parallelism
     schedule, sizes = SCHEDULES[p.schedule], (p.pipeline, design.microbatches, p.interleave)
     each = [schedule.in_flight(stage, *sizes) for stage in range(p.pipeline)]
-    beside = 1.0 if p.expert_overlap and design.microbatches > 1 else 0.0
+    beside = float(schedule.pairs or 0) if p.expert_overlap and design.microbatches > 1 else 0.0
     return [each[place % p.pipeline][place // p.pipeline] + beside for place in places]
 
 

@@ -24,7 +24,7 @@ from simcore.layout.stage import (
     STORED,
     needed,
 )
-from simcore.schedule.base import WEIGHTS
+from simcore.schedule.base import CHUNK_MASK, WEIGHTS
 
 
 @compiled
@@ -114,7 +114,7 @@ def _fits(sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, stage: i
         largest = max(largest, kept[chunk])
     now, most = 0.0, 0.0
     for code in order[stage]:  # as `simcore.schedule.base.kept_after` adds up
-        whose, weights = (code >> 1) & (WEIGHTS - 1), (code >> 1) & WEIGHTS > 0
+        whose, weights = (code >> 1) & CHUNK_MASK, (code >> 1) & WEIGHTS > 0
         if weights if splits else code & 1 > 0:
             now -= kept[whose]
         elif code & 1 == 0:

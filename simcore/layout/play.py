@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from simcore.compiled import compiled
 from simcore.layout.costs import AGAIN, BACKWARD, EXPERTS, GRADIENTS, OPEN, PLACE, SEND, TAIL, Floats, Ints
 from simcore.layout.costs import WEIGHTS as WEIGHT_GRADIENTS
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 
 Blocks = tuple[Ints, NDArray[np.int32], tuple[int, int, int, int], tuple[bool, bool]]
 """The blocks of a pipeline that are played, without a class, because caches of kernels name none:
@@ -94,7 +94,7 @@ def play(
     for s in sequence:
         code = order[s, position[s]]
         position[s] += 1
-        chunk, microbatch = (code >> 1) & (WEIGHTS - 1), code >> (CHUNK_SHIFT + 1)
+        chunk, microbatch = (code >> 1) & CHUNK_MASK, code >> (CHUNK_SHIFT + 1)
         k = along[chunk * stages + s]
         if (code >> 1) & WEIGHTS > 0:
             clock[s] += times[k, 2]

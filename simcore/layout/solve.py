@@ -188,7 +188,7 @@ class Solver:
         between = 0 if schedule.flushes else batch // schedule.updates(batch)
         if between:
             played = (4 + 2 * p.pipeline // batch) * batch + p.pipeline
-        beside = bool(p.expert_overlap) and microbatches > 1
+        beside = bool(p.expert_overlap and schedule.pairs) and microbatches > 1
         sizes = (p.pipeline, played, p.interleave)
         order, sequence = schedule.order(*sizes), schedule.sequence(*sizes)
         return order, sequence, (played, batch, microbatches, between), (schedule.splits, beside)

@@ -155,6 +155,8 @@ def _edit_program(program: Program, edit: _Slower | _Optimizer) -> Program:
             last_backward=edit_segments(part.last_backward),
             weights=edit_segments(part.weights),
             last_weights=edit_segments(part.last_weights),
+            alone_forward=edit_segments(part.alone_forward),
+            alone_backward=edit_segments(part.alone_backward),
         )
         for part in program.parts
     )
@@ -183,6 +185,8 @@ def _add_waits(part: ModelPart, times: OperatorTimes, own: float, expanded: Expa
         first_forward=(*part.first_forward, *make_wait(part.first_forward)) if part.first_forward else (),
         backward=(*make_wait(part.backward), *part.backward),
         last_backward=(*make_wait(part.last_backward), *part.last_backward),
+        alone_forward=(*part.alone_forward, *make_wait(part.alone_forward)) if part.alone_forward else (),
+        alone_backward=(*make_wait(part.alone_backward), *part.alone_backward) if part.alone_backward else (),
     )
 
 

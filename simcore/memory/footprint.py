@@ -6,7 +6,8 @@ Gradients that accumulate locally are whole in every stage, and so are parameter
 (`simcore.workload.data_parallel`). Parameters of all but routed experts are sharded over data x context, those of
 experts over the NPUs that have the same ones, or over the part of either that is a shard group.
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
-different amounts, the most at any time. With `expert_overlap` a chunk of one microbatch more is in flight.
+different amounts, the most at any time. With `expert_overlap` a chunk of one microbatch more is in flight, unless the
+schedule counts it (`PipelineSchedule.pairs`).
 A pipeline that never empties keeps several versions of its weights (`PipelineSchedule.versions`), and one of the rest.
 """
 
@@ -73,7 +74,7 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     states = [model_states(held, over, p.zero, weight, gradient, local, stays) for held, over in shared]
     activations = _kept_bytes(program, stage, parts)
     if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
-        activations += max(part.activations for part in parts)
+        activations += (SCHEDULES[program.schedule].pairs or 0) * max(part.activations for part in parts)
     working = max(part.working for part in parts)
     versions = SCHEDULES[program.schedule].versions(stage, program.stages)
     weights = versions * sum(its.weights for its in states) + sum(part.resident for part in parts)

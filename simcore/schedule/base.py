@@ -18,6 +18,11 @@ CHUNK_SHIFT = 12
 WEIGHTS = 1 << CHUNK_SHIFT - 1
 """Bit of a block's chunk that says that it computes weight gradients alone (direction 1): it needs no input and sends
 nothing."""
+ALONE = 1 << CHUNK_SHIFT - 2
+"""Bit of a block's chunk that says that it runs beside no block of another microbatch, where most of its schedule do
+(`PipelineSchedule.pairs`)."""
+CHUNK_MASK = ALONE - 1
+"""Bits of a block's chunk that count it."""
 
 
 @compiled
@@ -45,7 +50,7 @@ def _fill_sequence(
         while position[s] < length:
             code = order[s, position[s]]
             direction = code & 1
-            stage = along[((code >> 1) & (WEIGHTS - 1)) * stages + s]
+            stage = along[((code >> 1) & CHUNK_MASK) * stages + s]
             microbatch = code >> (CHUNK_SHIFT + 1)
             if (code >> 1) & WEIGHTS == 0:
                 if not ready[direction, microbatch, stage - 1 + 2 * direction]:
@@ -97,7 +102,7 @@ def kept_after(codes: NDArray[np.int64], each: NDArray[Any], splits: bool) -> ND
 
     Until its backward block, or where the schedule `splits` these, until its weight gradients.
     """
-    kept = each[codes >> 1 & WEIGHTS - 1]
+    kept = each[codes >> 1 & CHUNK_MASK]
     weights = (codes >> 1 & WEIGHTS) > 0
     freed = weights if splits else codes & 1
     return np.where(freed, -kept, np.where(codes & 1, 0, kept)).cumsum(axis=-1)
@@ -129,6 +134,9 @@ class PipelineSchedule(ABC):
     the beginning of the next one, to which it sends nothing. Two chunks form a V."""
     chunks: int | None = None
     """The number of model chunks that a stage must have; None where it is free."""
+    pairs: int | None = None
+    """Where forward blocks take turns with backward blocks of other microbatches, so that two may run at the same time
+    (`parallelism.expert_overlap`): how many chunks more that keeps than the order counts. None where they do not."""
     flushes = True
     """Whether the pipeline empties before weights are updated. Where it does not, batch follows batch: an iteration is
     what passes between two of them in the steady phase, and gradients may be of older weights (`staleness`)."""
@@ -162,7 +170,8 @@ class PipelineSchedule(ABC):
         """Blocks of every stage in order, `[stages, 2 x microbatches x chunks]` (with `WEIGHTS`: 3 x).
 
         A block is coded as (microbatch << CHUNK_SHIFT | chunk) << 1 | direction, direction 0 forward and 1 backward.
-        Where a schedule `splits` the backward pass, chunks with the bit `WEIGHTS` are blocks of weight gradients.
+        Where a schedule `splits` the backward pass, chunks with the bit `WEIGHTS` are blocks of weight gradients. Where
+        it `pairs` blocks, those with the bit `ALONE` are in no pair.
         """
 
     def sequence(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
@@ -187,7 +196,8 @@ class PipelineSchedule(ABC):
 def block_name(code: int) -> str:
     """What a block is, in words; see `PipelineSchedule.order` for its code."""
     direction = "backward" if code & 1 else "forward"
-    microbatch, chunk = divmod(code >> 1, 1 << CHUNK_SHIFT)
-    if chunk >= WEIGHTS:
-        direction, chunk = "weight gradients", chunk - WEIGHTS
+    microbatch, coded = divmod(code >> 1, 1 << CHUNK_SHIFT)
+    chunk = coded & CHUNK_MASK
+    if coded & WEIGHTS:
+        direction = "weight gradients"
     return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunk else "")

@@ -5,7 +5,13 @@ which every stage holds two chunks of the model, so all parameters are there twi
 one pipeline of half as many stages without copies, with the same order of blocks (Qi et al. 2025, DualPipe could be
 better without the dual; DeepSeek's repository has both). In its steady phase forward blocks of one chunk alternate with
 backward blocks of the other. Weight gradients follow their input gradients at once but near the ends, where they fill
-bubbles.
+bubbles. What alternates runs two at a time: the all-to-alls of the one travel while the other computes
+(`parallelism.expert_overlap`). Blocks that fill and drain the pipeline run alone, and so does the first pair of the
+last stage, which shortens its bubble (`dualpipe/dualpipev.py` of DeepSeek's repository, steps 1 to 7).
+
+DualPipe itself, over twice as many stages, is this twice: stage s of p and stage p - 1 - s hold the same two chunks,
+and each does the blocks of one V, with half of the microbatches. So DualPipe of p stages and d pipelines is
+`dualpipe-v` of p / 2 stages and 2 d pipelines, in time, memory, and gradients to be reduced.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS, PipelineSchedule, Steady
+from simcore.schedule.base import ALONE, CHUNK_SHIFT, WEIGHTS, PipelineSchedule, Steady
 
 
 class _Stage:
@@ -26,19 +32,24 @@ class _Stage:
         self._forwards, self._backwards = [0, 0], [0, 0]
         self._waiting: list[int] = []
 
-    def forward(self, chunk: int) -> None:
-        """The next forward of a chunk."""
-        self.blocks.append((self._forwards[chunk] << CHUNK_SHIFT | chunk) << 1)
+    def forward(self, chunk: int, alone: int = ALONE) -> None:
+        """The next forward of a chunk, `alone` unless that is 0."""
+        self.blocks.append((self._forwards[chunk] << CHUNK_SHIFT | chunk | alone) << 1)
         self._forwards[chunk] += 1
 
-    def backward(self, chunk: int, whole: bool = True) -> None:
-        """The next input gradients of a chunk, and their weight gradients unless these wait."""
+    def backward(self, chunk: int, whole: bool = True, alone: int = ALONE) -> None:
+        """The next input gradients of a chunk, `alone` unless that is 0; weight gradients too unless these wait."""
         microbatch = self._backwards[chunk]
         self._backwards[chunk] += 1
-        self.blocks.append((microbatch << CHUNK_SHIFT | chunk) << 1 | 1)
+        self.blocks.append((microbatch << CHUNK_SHIFT | chunk | alone) << 1 | 1)
         self._waiting.append((microbatch << CHUNK_SHIFT | chunk | WEIGHTS) << 1 | 1)
         if whole:
             self.blocks.append(self._waiting.pop())
+
+    def pair(self, chunk: int, alone: int = 0) -> None:
+        """The next forward of a chunk beside the next backward of the other one."""
+        self.forward(chunk, alone)
+        self.backward(1 - chunk, alone=alone)
 
     def weights(self) -> None:
         """The weight gradients that have waited longest."""
@@ -56,15 +67,12 @@ def _blocks(stage: int, stages: int, microbatches: int) -> list[int]:
         its.backward(1, whole=False)
         its.weights()
         its.forward(1)
-    for _ in range(microbatches - 2 * stages + stage + 1):
-        its.forward(0)
-        its.backward(1)
-        its.forward(1)
-        its.backward(0)
+    for i in range(microbatches - 2 * stages + stage + 1):
+        its.pair(0, alone=0 if i or after else ALONE)
+        its.pair(1)
     for _ in range(after):
         its.backward(1)
-        its.forward(1)
-        its.backward(0)
+        its.pair(1)
     for i in range(stage + 1):  # in the second half weight gradients wait
         half = (stage + 1) // 2
         its.backward(1, whole=i < half or (i == half and stage % 2 == 0))
@@ -91,6 +99,7 @@ class DualPipeV(PipelineSchedule):
     interleaves = True
     folds = True
     chunks = 2
+    pairs = 0  # the order has the forward block of a pair before the backward block, which has freed nothing yet
 
     def least(self, stages: int) -> int:
         """See `PipelineSchedule.least`: they fill both chunks of all stages."""

@@ -1,7 +1,8 @@
 """1F1B: after a warm-up, one forward and one backward in turn; with several model chunks a stage, interleaved.
 
 PipeDream-Flush and its interleaved form (Narayanan et al. 2021, arXiv 2104.04473, section 2.2). The interleaved form
-runs the chunks in rounds of `stages` microbatches, so `stages` must divide `microbatches`.
+runs the chunks in rounds of `stages` microbatches, so `stages` must divide `microbatches`. A forward block and the
+backward block behind it may run at the same time; those of the warm-up and of the end run alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiled import compiled
-from simcore.schedule.base import CHUNK_SHIFT, PipelineSchedule, Steady
+from simcore.schedule.base import ALONE, CHUNK_SHIFT, PipelineSchedule, Steady
 
 
 @compiled
@@ -37,16 +38,16 @@ def _code(i: int, stages: int, chunks: int, direction: int) -> int:
 
 @compiled
 def _fill(order: NDArray[np.int64], stages: int, microbatches: int, chunks: int) -> None:
-    total = microbatches * chunks
+    total, alone = microbatches * chunks, ALONE << 1
     for stage in range(stages):
         warm = _count_warm_up(stage, stages, total, chunks)
         position = 0
         for i in range(total + warm):
             if i < total:
-                order[stage, position] = _code(i, stages, chunks, 0)
+                order[stage, position] = _code(i, stages, chunks, 0) | alone * (i < warm)
                 position += 1
             if i >= warm:
-                order[stage, position] = _code(i - warm, stages, chunks, 1)
+                order[stage, position] = _code(i - warm, stages, chunks, 1) | alone * (i >= total)
                 position += 1
 
 
@@ -62,6 +63,7 @@ class OneForwardOneBackward(PipelineSchedule):
     """Bubble (p-1)/m of the ideal time, divided by the number of chunks; in-flight microbatches bounded by p."""
 
     interleaves = True
+    pairs = 1
 
     def round(self, stages: int, chunks: int) -> int:
         """See `PipelineSchedule.round`."""

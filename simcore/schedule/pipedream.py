@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.schedule.base import PipelineSchedule, Steady
+from simcore.schedule.base import ALONE, PipelineSchedule, Steady
 from simcore.schedule.one_forward_one_backward import OneForwardOneBackward
 
 _ORDER = OneForwardOneBackward()
@@ -38,7 +38,7 @@ class PipeDream(PipelineSchedule):
 
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
         """See `PipelineSchedule.order`: that of 1F1B for all microbatches that are played, of whichever batch."""
-        return _ORDER.order(stages, microbatches, chunks)
+        return _ORDER.order(stages, microbatches, chunks) & ~(ALONE << 1)  # what is alone there fills and drains
 
     def in_flight(self, stage: int, stages: int, microbatches: int, chunks: int) -> tuple[int, ...]:
         """See `PipelineSchedule.in_flight`; as many as the pipeline holds, however few a batch has."""

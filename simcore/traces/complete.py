@@ -85,6 +85,11 @@ def check_complete(
         refuse(f"{prefix}.{count}.et", f"a trace of each of {last + 1} ranks", found)
 
 
+def speaks_of_ranks(traces: Iterable[Trace]) -> bool:
+    """Whether checked traces speak of ranks at all: by the other end of a message, or a list of process groups."""
+    return any(next(_ranks_in(trace), None) is not None for trace in {id(trace): trace for trace in traces}.values())
+
+
 def _ranks_in(trace: Iterable[TraceNode]) -> Iterator[int]:
     """The ranks that a checked trace speaks of."""
     for node in trace:

@@ -39,9 +39,9 @@ from simcore.engine.reference.cluster import NpuGroups
 from simcore.memory.plan import program_of
 from simcore.network import ratios_of
 from simcore.policy.groups import group_kind
-from simcore.program import Compute, ModelPart, Program, Segment, Start, Waits
+from simcore.program import Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT
 from simcore.system.placement import GroupSlice, find_crossing, place
 from simcore.workload.base import kind_of
 
@@ -263,8 +263,15 @@ class _Traces:
         stage = self.cluster.rank(rank, "pipeline") if program.stages > 1 else 0
         order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
         for position, code in enumerate(order.tolist()):
-            direction, chunk = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
-            writer.add_block(program, stage, chunk, code >> (CHUNK_SHIFT + 1), direction, position == len(order) - 1)
+            direction, chunk = code & 1, (code >> 1) & CHUNK_MASK
+            microbatch, alone = code >> (CHUNK_SHIFT + 1), (code >> 1) & ALONE > 0
+            part = program.parts[program.part_of[chunk * program.stages + stage]]
+            passed = part.backward_pass(alone) if direction else part.forward_pass(microbatch, alone)
+            if direction and microbatch == program.microbatches - 1:
+                passed = part.last_backward
+            writer.add_block(program, chunk * program.stages + stage, microbatch, direction, passed)
+            if position == len(order) - 1:
+                writer.add_segments(program.final[stage])
         return writer.nodes
 
     def group(self, rank: int, name: str) -> tuple[list[bool] | None, str]:
@@ -323,22 +330,17 @@ class _Writer:
                     else:
                         self._after += tuple(self._flying.pop(operator.waits, ()))
 
-    def add_block(self, program: Program, stage: int, chunk: int, microbatch: int, direction: int, final: bool) -> None:
-        """One forward (direction 0) or backward block: receive, play, send."""
-        virtual = chunk * program.stages + stage
+    def add_block(
+        self, program: Program, virtual: int, microbatch: int, direction: int, passed: tuple[Segment, ...]
+    ) -> None:
+        """One forward (direction 0) or backward block of a virtual stage: receive, play what is `passed`, send."""
         last = program.stages * program.chunks - 1
-        part: ModelPart = program.parts[program.part_of[virtual]]
         onward = 1 if direction == 0 else -1
         if program.stages > 1 and 0 <= virtual - onward <= last:
             self._add_message(NodeType.COMM_RECV, program, virtual - onward, virtual, microbatch)
-        if direction == 0:
-            self.add_segments(part.forward if microbatch else part.first_pass)
-        else:
-            self.add_segments(part.last_backward if microbatch == program.microbatches - 1 else part.backward)
+        self.add_segments(passed)
         if program.stages > 1 and 0 <= virtual + onward <= last:
             self._add_message(NodeType.COMM_SEND, program, virtual, virtual + onward, microbatch)
-        if final:
-            self.add_segments(program.final[stage])
 
     def _add_message(self, kind: NodeType, program: Program, origin: int, target: int, microbatch: int) -> None:
         other = target if kind == NodeType.COMM_SEND else origin

@@ -14,11 +14,12 @@ from simcore.astra.files.chakra import parse_trace, read_bytes, read_count, writ
 from simcore.astra.files.errors import AstraInputError
 from simcore.document.problem import InputError, Problem
 from simcore.traces.base import Trace, TraceSet, refuse
-from simcore.traces.complete import check_complete, check_nodes
+from simcore.traces.complete import check_complete, check_nodes, speaks_of_ranks
 
 GROUPS = "comm_groups.json"
 MOST_RANKS = 100_000
 """Ranks of which files are written, or looked for, at most."""
+_UNSAID = "nothing in the files says of how many ranks they are"
 
 
 def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
@@ -98,8 +99,10 @@ def read_traces(prefix: Path, groups: Path | None = None) -> TraceSet:
     beside = prefix.with_name(f"{prefix.name}.{GROUPS}")
     place = groups or (beside if beside.is_file() else None)
     members = _read_groups(place) if place else {}
-    check_complete(traces, members, [said for _, said in read], prefix)
-    return TraceSet(traces, members)
+    said = [count for _, count in read]
+    check_complete(traces, members, said, prefix)
+    sure = any(said) or members or speaks_of_ranks(traces)
+    return TraceSet(traces, members, notes=() if sure else (f"{_UNSAID}: the {len(traces):,} here count as all",))
 
 
 def _ranks_there(prefix: Path) -> list[int]:

@@ -322,6 +322,19 @@ def test_a_rank_that_others_speak_of_must_be_there(
     assert problems_told(err) == ["dse trace: trace: 1 problem"]
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_files_that_do_not_say_how_many_ranks_they_are_are_said_to_count_as_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for rank in range(3):
+        write_trace(tmp_path / f"t.{rank}.et", [send(2)] if named and rank == 0 else [])
+    note = "note: nothing in the files says of how many ranks they are: the 3 here count as all"
+    for verb in (("show", "t"), ("generate", "t", "--out", "o")):
+        assert run(*verb) == 0
+        assert (note in capsys.readouterr().err) is not named
+
+
 def test_a_trace_that_ends_between_two_nodes_is_cut_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = [TraceNode(place, "gemm", NodeType.COMP) for place in range(3)]
     write_trace(folder / "whole.et", nodes, ranks=1)

@@ -13,7 +13,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.program import GROUP_CATEGORY, Category, Compute, Segment, Start, Wait, Waits
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import Chunker, Chunks, Phase, picoseconds
 from simcore.system.interference import slowdowns
 from simcore.system.placement import place
@@ -191,9 +191,10 @@ def play(design: Design) -> Played:
         for s, stage in enumerate(stages):
             while position[s] < len(order[s]):
                 code = order[s][position[s]]
-                direction, chunk, mb = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1), code >> (CHUNK_SHIFT + 1)
-                if chunk >= WEIGHTS:
-                    part = program.parts[program.part_of[(chunk - WEIGHTS) * p + s]]
+                direction, coded, mb = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1), code >> (CHUNK_SHIFT + 1)
+                chunk, alone = coded & CHUNK_MASK, coded & ALONE > 0
+                if coded >= WEIGHTS:
+                    part = program.parts[program.part_of[chunk * p + s]]
                     run(stage, part.last_weights if mb == m - 1 else part.weights)
                     position[s] += 1
                     if position[s] == len(order[s]):
@@ -205,8 +206,10 @@ def play(design: Design) -> Played:
                 stage.bubble += max(0, ready[direction, k, mb] - stage.now)
                 stage.advance(ready[direction, k, mb])
                 part = program.parts[program.part_of[path[k]]]
-                backward = part.last_backward if mb == m - 1 else part.backward
-                run(stage, backward if direction else part.forward if mb else part.first_pass)
+                forward = (part.alone_forward if alone else ()) or part.forward
+                backward = (part.alone_backward if alone else ()) or part.backward
+                forward, backward = forward if mb else part.first_pass, part.last_backward if mb == m - 1 else backward
+                run(stage, backward if direction else forward)
                 following = k - 1 if direction else k + 1
                 if 0 <= following < p * v:
                     if path[following] % p != s:

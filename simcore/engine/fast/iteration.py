@@ -264,10 +264,11 @@ def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) ->
 def block_counts(programs: list[list[int]], microbatches: int, split: bool, updates: int = 1) -> list[tuple[int, int]]:
     """The blocks of a stage with `programs` `[chunks, KINDS]`, each with how often it plays it in the iteration.
 
-    `updates` is how often weights are updated in it.
+    `updates` is how often weights are updated in it. Blocks beside no other microbatch count as those beside another:
+    they issue and compute the same, and take no less.
     """
     counts: list[tuple[int, int]] = []
-    for chunk, (forward, backward, last, final, weights, first, last_weights) in enumerate(programs):
+    for chunk, (forward, backward, last, final, weights, first, last_weights, *_) in enumerate(programs):
         counts += [(first, 1), (forward, microbatches - 1)]
         counts += [(backward, microbatches - updates), (weights, microbatches - 1)]
         if split:

@@ -245,4 +245,6 @@ def _blocks(
         lowering.block(part.weights, None),
         lowering.block(part.first_pass, onward),
         lowering.block(part.last_weights, None),
+        lowering.block(part.alone_forward or part.forward, onward),
+        lowering.block(part.alone_backward or part.backward, returned),
     )

@@ -37,6 +37,8 @@ from simcore.engine.fast.queues import advance
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import ISSUES_AT, NOW, OUTSTANDING, STAGE, Ints
 from simcore.engine.fast.tables import (
+    ALONE_BACKWARD,
+    ALONE_FORWARD,
     BACKWARD,
     BLOCK_LEVEL,
     BLOCKING,
@@ -70,7 +72,7 @@ from simcore.engine.fast.tables import (
     locate_choice,
     note,
 )
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 
 __all__ = [
     "BACKWARD",
@@ -100,19 +102,21 @@ def choose_block(program: Ints, s: int, code: int, microbatches: int, very_last:
     kind = direction * (BACKWARD + (microbatch == microbatches - 1) + very_last)  # FORWARD is 0
     if program[UPDATED_AFTER] > 0:
         kind = direction * (FINAL if (microbatch + 1) % program[UPDATED_AFTER] == 0 else BACKWARD)
+    if (code >> 1) & ALONE > 0 and kind <= BACKWARD:
+        kind = ALONE_BACKWARD if direction else ALONE_FORWARD
     if direction == 0 and microbatch == 0:
         kind = FIRST_FORWARD
     if (code >> 1) & WEIGHTS > 0:
         kind = WEIGHT_GRADIENTS
         if microbatch == microbatches - 1:
             kind = FINAL if very_last else LAST_WEIGHTS
-    return int(program[locate_choice(program, s, (code >> 1) & (WEIGHTS - 1)) + kind])
+    return int(program[locate_choice(program, s, (code >> 1) & CHUNK_MASK) + kind])
 
 
 @inlined
 def _count_virtual_stage(npus: Ints, along: Ints, s: int, code: int) -> int:
     """The virtual stage of a block of stage `s`, counted from 1; `along` has that of every place."""
-    return int(along[((code >> 1) & (WEIGHTS - 1)) * npus.shape[0] + s])
+    return int(along[((code >> 1) & CHUNK_MASK) * npus.shape[0] + s])
 
 
 @merged

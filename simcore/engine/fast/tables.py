@@ -27,8 +27,9 @@ FIRST_SEGMENT, END_SEGMENT, BLOCK_SIZE = range(3)
 # Choices: the blocks of each stage and chunk, by kind. FINAL is that of the very last block, in chunk 0, and of every
 # backward block after which weights are updated where the pipeline never empties;
 # WEIGHT_GRADIENTS is empty where the schedule does not split the backward pass, and so is LAST_WEIGHTS, that of the
-# last microbatch; FIRST_FORWARD is of the first microbatch.
-FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, LAST_WEIGHTS, KINDS = range(8)
+# last microbatch; FIRST_FORWARD is of the first microbatch. ALONE_FORWARD and ALONE_BACKWARD are beside no other one.
+FORWARD, BACKWARD, LAST_BACKWARD, FINAL, WEIGHT_GRADIENTS, FIRST_FORWARD, LAST_WEIGHTS = range(7)
+ALONE_FORWARD, ALONE_BACKWARD, KINDS = range(7, 10)
 
 # Learnt, `[segments + blocks, SPENT + categories]`: is it known; duration from idle to idle; time until it has sent;
 # time by category [ps].

@@ -102,7 +102,7 @@ from simcore.engine.flow.tables import (
     locate_machine,
     locate_notes,
 )
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 
 
 @inlined
@@ -115,7 +115,7 @@ def _count_inputs(plan: Ints, its: int, direction: int, microbatch: int, chunk: 
 @inlined
 def _find_input(plan: Ints, its: int, code: int) -> int:
     """Where the inputs for a block lie; -1 where it needs none."""
-    direction, microbatch, chunk = code & 1, code >> (CHUNK_SHIFT + 1), (code >> 1) & (WEIGHTS - 1)
+    direction, microbatch, chunk = code & 1, code >> (CHUNK_SHIFT + 1), (code >> 1) & CHUNK_MASK
     if (code >> 1) & WEIGHTS > 0 or plan[its + STAGES] == 1:
         return -1
     stages = plan[its + STAGES]
@@ -129,7 +129,7 @@ def _find_input(plan: Ints, its: int, code: int) -> int:
 def _deliver(plan: Ints, play: Ints, its: int, code: int) -> None:
     """Give the next virtual stage its input."""
     stages = plan[its + STAGES]
-    direction, chunk = code & 1, (code >> 1) & (WEIGHTS - 1)
+    direction, chunk = code & 1, (code >> 1) & CHUNK_MASK
     if stages == 1 or (code >> 1) & WEIGHTS > 0:
         return
     after = plan[plan[its + ALONG_AT] + chunk * stages + plan[its + STAGE]] + 1 - 2 * direction

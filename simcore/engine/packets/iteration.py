@@ -13,7 +13,7 @@ from simcore.compute import OperatorTimes
 from simcore.engine.packets.collectives import Collectives
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import picoseconds
 
 
@@ -71,14 +71,14 @@ class NpuChain:
         for position, code in enumerate(self.order):
             microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
             coded, direction = divmod(rest, 2)
-            chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
+            chunk, weights, alone = coded & CHUNK_MASK, coded >= WEIGHTS, coded & ALONE > 0
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
             ends, last = position == len(self.order) - 1, microbatch == program.microbatches - 1
             if weights:
                 self._add_segments(part.last_weights if last else part.weights)
             else:
-                forward = part.forward if microbatch else part.first_pass
-                backward = part.last_backward if last or ends else part.backward
+                forward = part.forward_pass(microbatch, alone)
+                backward = part.last_backward if last or ends else part.backward_pass(alone)
                 self._receive(direction, chunk, microbatch)
                 self._add_segments(backward if direction else forward)
                 self._send(direction, chunk, microbatch)

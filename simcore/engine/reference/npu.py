@@ -19,7 +19,7 @@ from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import picoseconds
 
 Process = Generator[simpy.Event, Any, None]
@@ -74,13 +74,13 @@ class NpuProcess:
         for position, code in enumerate(self.order):
             microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
             coded, direction = divmod(rest, 2)
-            chunk, weights = coded % WEIGHTS, coded >= WEIGHTS
+            chunk, weights, alone = coded & CHUNK_MASK, coded >= WEIGHTS, coded & ALONE > 0
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
-            segments = part.forward if microbatch else part.first_pass
+            segments = part.forward_pass(microbatch, alone)
             last = (microbatch + 1) % program.updated_after == 0
             final = direction == 1 and (position == len(self.order) - 1 if flushes else last)
             if direction:
-                segments = part.last_backward if last or final else part.backward
+                segments = part.last_backward if last or final else part.backward_pass(alone)
             if weights:
                 yield from self._run_segments(part.last_weights if last else part.weights)
             else:

@@ -38,12 +38,27 @@ class Layer(NamedTuple):
     """Those between two workers, at the most."""
 
 
-def masks_of(workload: PrunedWorkload) -> list[Mask]:
-    """The connections of each layer, `[neurons, inputs]`."""
-    if workload.connections is None:
-        return _drawn(workload)
+def masks_of(workload: PrunedWorkload) -> tuple[Mask, ...]:
+    """The connections of each layer, `[neurons, inputs]`, not to be written to."""
+    return _masks(_network(workload))
+
+
+def _network(workload: PrunedWorkload) -> PrunedWorkload:
+    """The same network for all workloads that differ in what is served of it, and how."""
+    return workload.model_copy(update={"partition": "given", "global_batch": 1, "precision": "fp16"})
+
+
+@lru_cache(maxsize=1)
+def _masks(network: PrunedWorkload) -> tuple[Mask, ...]:
+    found = _drawn(network) if network.connections is None else _listed(network)
+    for mask in found:
+        mask.flags.writeable = False
+    return tuple(found)
+
+
+def _listed(workload: PrunedWorkload) -> list[Mask]:
     found = [np.zeros((n, k), np.bool_) for k, n in zip(workload.widths, workload.widths[1:], strict=False)]
-    for connection in workload.connections:
+    for connection in workload.connections or ():
         found[connection.layer - 1][connection.neuron, connection.input] = True
     return found
 
@@ -103,20 +118,23 @@ def _parts(masks: Sequence[Mask], workers: int, assigned: bool) -> tuple[Layer, 
     return tuple(layers)
 
 
-@lru_cache(maxsize=256)
 def given_layers(workload: PrunedWorkload, workers: int) -> tuple[Layer, ...]:
     """The layers with neurons in the order in which they are."""
-    return _parts(masks_of(workload), workers, assigned=False)
+    return _divided(_network(workload), workers, assigned=False)
 
 
-@lru_cache(maxsize=256)
 def layers_of(workload: PrunedWorkload, workers: int) -> tuple[Layer, ...]:
     """The layers as the workload's `partition` has them; never with more to cross than as they are."""
     given = given_layers(workload, workers)
     if workload.partition == "given":
         return given
-    found = _parts(masks_of(workload), workers, assigned=True)
+    found = _divided(_network(workload), workers, assigned=True)
     return found if crossing(found) <= crossing(given) else given
+
+
+@lru_cache(maxsize=256)
+def _divided(network: PrunedWorkload, workers: int, assigned: bool) -> tuple[Layer, ...]:
+    return _parts(masks_of(network), workers, assigned)
 
 
 def crossing(layers: Sequence[Layer]) -> int:
@@ -124,7 +142,11 @@ def crossing(layers: Sequence[Layer]) -> int:
     return sum(layer.crossing for layer in layers)
 
 
-@lru_cache(maxsize=256)
 def connections_of(workload: PrunedWorkload) -> int:
     """Weights that pruning left."""
-    return sum(int(mask.sum()) for mask in masks_of(workload))
+    return _connections(_network(workload))
+
+
+@lru_cache(maxsize=256)
+def _connections(network: PrunedWorkload) -> int:
+    return sum(int(mask.sum()) for mask in masks_of(network))

@@ -10,7 +10,7 @@ from simcore.design.parallelism import Parallelism
 from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import WEIGHTS
+from simcore.schedule.base import CHUNK_MASK
 from simcore.workload.rules import batch_problems, divides, precision_problems
 from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
@@ -117,8 +117,8 @@ def _schedule(design: Design) -> Iterator[Problem]:
     p = design.parallelism
     path: Path = ("parallelism", "interleave")
     schedule, found = SCHEDULES[p.schedule], str(p.interleave)
-    if p.interleave >= WEIGHTS:
-        yield Problem(path, f"less than {WEIGHTS}", found, rule="interleaving")
+    if p.interleave > CHUNK_MASK:
+        yield Problem(path, f"at most {CHUNK_MASK}", found, rule="interleaving")
     elif p.pipeline == 1 and schedule.chunks not in (None, 1):
         expected = f"a pipeline of at least 2 stages for schedule {p.schedule}"
         yield Problem(("parallelism", "pipeline"), expected, "1", "use schedule 1f1b", rule="interleaving")
@@ -295,9 +295,9 @@ def _expert_overlap(design: Design) -> Iterator[Problem]:
     rule, fix = "expert overlap", "leave it out"
     if p.expert == 1:
         yield Problem(path, "false without expert parallelism, whose all-to-alls it overlaps", "true", fix, rule=rule)
-    elif p.schedule != "1f1b":
+    elif SCHEDULES[p.schedule].pairs is None:
         expected = f"false with schedule {p.schedule}, which does not take turns between forward and backward passes"
-        yield Problem(path, expected, "true", "use schedule 1f1b", rule=rule)
+        yield Problem(path, expected, "true", "use schedule 1f1b or dualpipe-v", rule=rule)
     elif p.pipeline > 1 and p.interleave == 1:
         expected = "false under a pipeline without interleave, where a pass waits for the one before it"
         yield Problem(path, expected, "true", "use interleave >= 2", rule=rule)

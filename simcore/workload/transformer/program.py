@@ -31,6 +31,8 @@ from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.stages import Runs, stage_runs
 from simcore.workload.transformer.ways import Way, resharded, ways_of
 
+NO_PASSES: tuple[tuple[Segment, ...], tuple[Segment, ...]] = (), ()
+"""Forward and backward that are as others."""
 WORKSPACE = 32 * 2**20
 """Workspace of matrix products [B], on NPUs since H100: one of the framework's library handle, one of Transformer
 Engine's, and four more where experts' products run side by side on streams of their own."""
@@ -184,11 +186,11 @@ class PartBuilder:
         held = Amount.sum_of(unit.parameters.times(unit.repeat) for unit in forward)
         usual, first_one = self.data.forward(forward)
         passes = self._backward(backward)
-        last_one = passes[1]
-        if any(self._layer(layer).paired for layer, _ in runs):  # no microbatch runs beside these two
+        last_one, alone = passes[1], NO_PASSES
+        if any(self._layer(layer).paired for layer, _ in runs):  # no microbatch runs beside these
             forward_alone, backward_alone = self.units(kind, beside=False)
-            first_one = next(filter(None, reversed(self.data.forward(forward_alone))))
-            last_one = self._backward(backward_alone)[1]
+            ahead, back = self.data.forward(forward_alone), self._backward(backward_alone)
+            first_one, last_one, alone = ahead[1] or ahead[0], back[1], (ahead[0], back[0])
         return ModelPart(
             forward=usual,
             first_forward=first_one,
@@ -196,6 +198,8 @@ class PartBuilder:
             last_backward=last_one,
             weights=passes[2],
             last_weights=passes[3],
+            alone_forward=alone[0],
+            alone_backward=alone[1],
             parameters=held.total,
             activations=self._kept(runs) + self.ends(last),
             working=self.working({kind for kind, _ in runs}, self._kept(runs), first, last),

@@ -96,6 +96,22 @@ def expressed(design: Design, target: str) -> bool:
     return bool(p.data_overlap)
 
 
+def test_a_configuration_of_deepspeed_read_back_is_the_design() -> None:
+    whole = 0
+    for seed in range(120):
+        design = drawn(seed, DEEPSPEED, DENSE, "deepspeed")
+        if design is None or (design.parallelism.context > 1 and design.parallelism.tensor > 1):
+            continue
+        exported = export(design, "deepspeed")
+        assert {entry.path for entry in exported.unsaid} <= {"parallelism.data_overlap", "workload.gradient_precision"}
+        if not exported.unsaid:
+            back = read_back(design, TARGETS["deepspeed"], TARGETS["deepspeed"].read(exported.text))
+            there, here = simulate(back, "fast"), simulate(design, "fast")
+            assert (there.iteration_time_s, there.memory_bytes) == (here.iteration_time_s, here.memory_bytes)
+            whole += 1
+    assert whole >= 15
+
+
 _CUT = {"tensor": 4, "sequence_parallel": True}
 EXPERTS_OF = {**EXPERTS, "workload": {**EXPERTS["workload"], "precision": "bf16"}}
 
@@ -222,7 +238,7 @@ def test_what_a_program_has_no_word_for_is_named() -> None:
     left = {entry.path for entry in export(design, "megatron").unsaid}
     assert left == {"parallelism.schedule", "parallelism.context_overlap"}
     assert "parallelism.zero" in {entry.path for entry in export(dense(), "torchtitan").unsaid}
-    assert "parallelism.sequence_parallel" in {entry.path for entry in export(dense(), "deepspeed").unsaid}
+    assert "parallelism.sequence_parallel" in {entry.path for entry in export(dense(pipeline=1), "deepspeed").unsaid}
 
 
 def test_groups_that_take_the_ranks_in_another_order_are_named() -> None:
@@ -255,6 +271,17 @@ def test_a_stack_that_another_program_has_is_noted() -> None:
         ),
         ("torchtitan", {**DENSE, "parallelism": {"pipeline": 4, "schedule": "v-min", "interleave": 2}}, "gpipe, zbv"),
         ("deepspeed", {**DENSE, "parallelism": {"pipeline": 4, "zero": 3}}, "0 or 1 with a pipeline"),
+        ("deepspeed", {**DENSE, "parallelism": {"context": 8, "zero": 1}}, r"1, or context_communication: all_to_all"),
+        (
+            "deepspeed",
+            {**DENSE, "parallelism": {"context": 4, "tensor": 2, "context_communication": "all_to_all"}},
+            r"context: expected 1 beside tensor groups or a pipeline: .*, got 4 beside tensor 2",
+        ),
+        (
+            "deepspeed",
+            {**DENSE, "workload": {**DENSE["workload"], "model": "mixtral-8x7b"}, "parallelism": {"zero": 3}},
+            "0 to 2 with experts",
+        ),
     ],
 )
 def test_what_a_program_cannot_run_is_refused(target: str, document: dict[str, Any], message: str) -> None:
@@ -278,24 +305,73 @@ def test_torchtitan_is_told_layers_that_do_not_divide(model: str, pipeline: int,
 
 
 def test_a_key_beside_one_that_the_training_script_has_is_named() -> None:
-    exported = export(dense("deepspeed", sequence_parallel=False, recompute="full", recompute_layers=3), "deepspeed")
+    keys = {"sequence_parallel": False, "data_overlap": False, "recompute": "full", "recompute_layers": 3}
+    exported = export(dense("deepspeed", **keys), "deepspeed")
     assert [entry.path for entry in exported.unsaid] == ["parallelism.recompute_layers"]
     assert any("flash_attention" in note for note in exported.notes)
 
 
-def test_deepspeed_takes_its_configuration() -> None:
-    config = json.loads(
-        export(
-            dense("deepspeed", pipeline=1, tensor=4, context=2, context_communication="all_to_all"), "deepspeed"
-        ).text
-    )
-    assert (
-        config["train_batch_size"]
-        == config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"] * 32
-    )
-    assert config["sequence_parallel_size"] == 2
+def written_for_deepspeed(**parallelism: Any) -> dict[str, Any]:
+    keys = {"tensor": 1, "pipeline": 1, "sequence_parallel": False, **parallelism}
+    config: dict[str, Any] = json.loads(export(dense("deepspeed", **keys), "deepspeed").text)
+    return config
+
+
+@pytest.mark.parametrize(
+    ("keys", "groups"),
+    [
+        ({}, 256),
+        ({"pipeline": 4}, 64),
+        ({"pipeline": 4, "tensor": 2}, 32),
+        ({"context": 8, "context_communication": "all_to_all"}, 32),
+    ],
+)
+def test_deepspeed_finds_as_many_groups_as_its_batch_is_of(keys: dict[str, Any], groups: int) -> None:
+    config = written_for_deepspeed(**keys)
+    step = config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"]
+    assert step * config.get("data_parallel_size", groups) == 512
+    assert config.get("train_batch_size", 512) == step * groups
+    assert config.get("sequence_parallel_size", 1) == keys.get("context", 1)
+    assert "tensor_parallel" not in config
     runtime = pytest.importorskip("deepspeed.runtime.config", reason="DeepSpeed's own parser is not installed")
-    runtime.DeepSpeedConfig(config | {"train_batch_size": config["train_batch_size"] // 32})
+    runtime.DeepSpeedConfig(config | {"train_batch_size": step})  # of one NPU
+
+
+def test_deepspeeds_own_tensor_groups_have_no_size_of_the_batch_that_counts_them() -> None:
+    config = written_for_deepspeed(tensor=4)
+    assert config["tensor_parallel"]["autotp_size"] == 4
+    assert "train_batch_size" not in config
+    assert config["data_parallel_size"] * config["gradient_accumulation_steps"] == 512
+    design = dense("deepspeed", tensor=4, pipeline=1, sequence_parallel=False, data_overlap=False)
+    assert export(design, "deepspeed").unsaid == ()
+    assert any("train_batch_size is left out" in note for note in export(design, "deepspeed").notes)
+
+
+def test_tensor_groups_beside_a_pipeline_are_the_training_scripts_in_deepspeed() -> None:
+    exported = export(dense("deepspeed", tensor=4, pipeline=4, data_overlap=False), "deepspeed")
+    assert exported.unsaid == ()
+    assert any(note.startswith("parallelism.tensor (4)") for note in exported.notes)
+    assert any(note.startswith("parallelism.sequence_parallel (True)") for note in exported.notes)
+
+
+@pytest.mark.parametrize(
+    ("keys", "overlaps"),
+    [
+        ({"zero": 0}, False),
+        ({"zero": 1}, False),
+        ({"zero": 1, "gradient_precision": "fp16"}, True),
+        ({"zero": 1, "gradient_precision": "fp16", "pipeline": 2}, False),
+        ({"zero": 2}, True),
+    ],
+)
+def test_only_deepspeeds_zero_optimizers_reduce_beside_computation(keys: dict[str, Any], overlaps: bool) -> None:
+    gradients = keys.pop("gradient_precision", "fp32")
+    workload = {**DENSE["workload"], "gradient_precision": gradients}
+    exported = export(design_from({**DENSE, "workload": workload, "parallelism": keys}), "deepspeed")
+    assert json.loads(exported.text)["zero_optimization"]["overlap_comm"] is overlaps
+    left = {entry.path for entry in exported.unsaid}
+    assert ("parallelism.data_overlap" in left) is not overlaps
+    assert ("workload.gradient_precision" in left) is (keys["zero"] == 0)  # it refuses to sum wider than the weights
 
 
 def test_torchtitan_parses_its_arguments() -> None:

@@ -77,6 +77,16 @@ def test_of_designs_that_are_as_good_the_one_with_current_weights_is_built() -> 
     assert decided(stale_front(trial(3, 1.1, 2e7, 2))).trial == 3
 
 
+def test_old_weights_of_others_on_the_front_are_told_where_the_design_to_build_has_none() -> None:
+    front = [trial(0, 1.0, 3e7, staleness=OLD), trial(1, 1.1, 2e7, 4), trial(2, 2.0, 1.9e7, 16)]
+    decision = decided(studies.record(front))
+    assert decision.trial == 1
+    assert decision.sentences[1] == (
+        "1 of the 3 designs on the front have gradients of old weights: iterations are compared, not trainings, and "
+        "how many more tokens these need is not modelled ('constraints: [staleness <= 0]' leaves such designs out)."
+    )
+
+
 @pytest.mark.parametrize(
     ("time", "cost", "metrics"), [(1.13, 2e7, {}), (1.1, 2.05e7, {}), (1.1, 2e7, {"staleness": OLD})]
 )

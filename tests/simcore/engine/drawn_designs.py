@@ -285,7 +285,8 @@ def trainings(
         for key in (*ends, "recompute_layers"):
             parallelism.pop(key, None)
         parallelism |= differing
-    pairs = parallelism["schedule"] == "1f1b" and (p == 1 or interleave > 1) and recompute != "full"
+    turns = SCHEDULES[parallelism["schedule"]].pairs is not None
+    pairs = turns and (p == 1 or interleave > 1) and recompute != "full"
     if pairs and spread.get("expert", 1) > 1:
         parallelism["expert_overlap"] = draw(st.booleans())
     model = {"hidden": 32 * draw(st.integers(1, 6)), "layers": layers, "heads": heads, "vocabulary": 500, **shape}

@@ -16,7 +16,7 @@ from simcore.design.design import Design
 from simcore.memory.footprint import footprint, model_states, stage_memory
 from simcore.program import Program
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import WEIGHTS
+from simcore.schedule.base import CHUNK_MASK, WEIGHTS
 from simcore.simulate import simulate
 from simcore.workload.transformer.program import transformer_program
 
@@ -197,7 +197,7 @@ def test_activations_are_the_most_that_the_blocks_of_any_stage_keep(design: Desi
     for stage, row in enumerate(SCHEDULES[program.schedule].order(p, m, v).tolist()):
         now = most = 0.0
         for code in row:
-            chunk, weights = code >> 1 & (WEIGHTS - 1), code >> 1 & WEIGHTS
+            chunk, weights = code >> 1 & CHUNK_MASK, code >> 1 & WEIGHTS
             kept = program.parts[program.part_of[chunk * p + stage]].activations
             if not code & 1:
                 now += kept

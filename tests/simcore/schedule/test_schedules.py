@@ -40,7 +40,7 @@ CASES = [
 def blocks(name: str, p: int, m: int, v: int) -> list[list[Block]]:
     shift = code.CHUNK_SHIFT
     rows = SCHEDULES[name].order(p, m, v).tolist()
-    mask = code.WEIGHTS - 1
+    mask = code.CHUNK_MASK
     return [[(c >> (shift + 1), (c >> 1) & mask, 2 if (c >> 1) & code.WEIGHTS else c & 1) for c in row] for row in rows]
 
 
@@ -165,6 +165,33 @@ def test_with_equal_blocks_no_stage_waits_once_it_has_begun(name: str, p: int, r
     assert replay(name, blocks(name, p, m, 2), p, 2)[0] == 6 * m + p - 1
 
 
+@pytest.mark.parametrize("name", [name for name, one in SCHEDULES.items() if one.pairs is None])
+def test_only_a_schedule_that_takes_turns_has_blocks_in_no_pair(name: str) -> None:
+    assert not (SCHEDULES[name].order(4, 8, chunks_of(name)) >> 1 & code.ALONE).any()
+
+
+@pytest.mark.parametrize(("p", "m", "v"), [(1, 4, 1), (2, 4, 2), (4, 16, 2), (4, 4, 3), (8, 64, 1)])
+def test_1f1b_pairs_all_blocks_but_those_of_the_warm_up_and_as_many_at_the_end(p: int, m: int, v: int) -> None:
+    for stage, row in enumerate(SCHEDULES["1f1b"].order(p, m, v).tolist()):
+        warm = min(p - stage - 1 if v == 1 else 2 * (p - stage - 1) + (v - 1) * p, m * v)
+        alone = [c >> 1 & code.ALONE > 0 for c in row]
+        assert alone == [True] * warm + [False] * (2 * (m * v - warm)) + [True] * warm
+        assert [c & 1 for c in row] == [0] * warm + [0, 1] * (m * v - warm) + [1] * warm
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 4), (3, 7), (4, 8), (8, 40)])
+def test_dualpipe_v_pairs_all_blocks_but_those_that_fill_and_drain(p: int, m: int) -> None:
+    for stage, row in enumerate(SCHEDULES["dualpipe-v"].order(p, m, 2).tolist()):
+        paired = [c for c in row if not c >> 1 & (code.ALONE | code.WEIGHTS)]
+        # Steps 4 and 5 of DeepSeek's own order; on the last stage one pair of them runs apart, for a shorter bubble.
+        pairs = 2 * (m - 2 * p + stage + 1) + (p - stage - 1) - (stage == p - 1)
+        assert len(paired) == 2 * pairs
+        for forward, backward in zip(paired[::2], paired[1::2], strict=True):
+            assert (forward & 1, backward & 1) == (0, 1)
+            assert row.index(backward) == row.index(forward) + 1
+            assert (forward >> 1 & code.CHUNK_MASK) + (backward >> 1 & code.CHUNK_MASK) == 1
+
+
 @pytest.mark.parametrize("p", [2, 3, 4, 5, 6, 8, 12, 16])
 def test_bubbles_of_v_half_and_v_min_lie_between_those_of_zbv_and_1f1b(p: int) -> None:
     m = 4 * p
@@ -251,6 +278,19 @@ def test_zero_bubble_leaves_p_minus_1_times_forward_and_input_less_weight_gradie
     assert timing.total / 1e12 == pytest.approx(m * (f + b + w) + (p - 1) * (f + b - w), rel=1e-9)
     _, whole = balanced("1f1b", p, m, 1, f * 1e14, (b + w) * 1e14)
     assert whole.total / 1e12 == pytest.approx((m + p - 1) * (f + b + w), rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [2, 4, 8])
+@pytest.mark.parametrize(("f", "b", "w"), [(1, 1, 1), (1.0, 1.2, 0.8), (1, 2, 1), (2, 1, 1)])
+def test_dualpipe_v_waits_for_no_longer_than_its_authors_say(p: int, f: float, b: float, w: float) -> None:
+    """(PP / 2 - 1) (F&B + B - 3 W) over PP = 2 p stages (DeepSeek-AI 2024, table 2), B a whole backward pass.
+
+    They let both blocks of a pair end together; here the forward one, which is before the other, sends when it ends.
+    """
+    _, timing = balanced("dualpipe-v", p, 4 * p, 2, f * 1e14, b * 1e14, w * 1e14)
+    bubble = timing.total / 1e12 - 4 * p * (f + b + w)
+    published = (p - 1) * ((f + b + w) + (b + w) - 3 * w) / 2  # of chunks, two to a microbatch
+    assert published - (p - 1) * f / 2 - 1e-9 <= bubble + (p - 1) * max(0.0, b - f) / 2 <= published + 1e-9
 
 
 @pytest.mark.parametrize("p", [2, 4, 8])

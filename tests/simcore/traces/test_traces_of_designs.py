@@ -19,7 +19,7 @@ from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Start
 from simcore.schedule import ORDERS
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT
 from simcore.traces.anonymous import KEPT, anonymise
 from simcore.traces.base import Request, TraceSet, integer_of, kind_of
 from simcore.traces.design import DesignSource
@@ -67,7 +67,7 @@ def counts_of_program(file: Path) -> Counter[str]:
         order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage].tolist()
         played = [program.final[stage]]
         for code in order:
-            backward, chunk = code & 1, (code >> 1) & ((1 << CHUNK_SHIFT) - 1)
+            backward, chunk = code & 1, (code >> 1) & CHUNK_MASK
             microbatch, virtual = code >> (CHUNK_SHIFT + 1), chunk * program.stages + stage
             part = program.parts[program.part_of[virtual]]
             forward = part.forward if microbatch else part.first_pass

@@ -282,3 +282,29 @@ def test_an_order_of_windows_that_cannot_be_said_is_reported_and_counts_none_of_
     assert parse_configuration(without).not_modelled == (
         "sliding_window is not said: every layer attends to the whole sequence here",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "key", "found"),
+    [
+        ("mixtral-8x7b", "num_key_value_heads", "kv_heads", 8),
+        ("llama-4-scout", "head_dim", "head_dim", 128),
+        ("gemma-2-9b", "num_key_value_heads", "kv_heads", 4),
+        ("qwen3-30b-a3b", "num_key_value_heads", "kv_heads", 4),
+        ("qwen2.5-72b", "num_key_value_heads", "kv_heads", 32),
+    ],
+)
+def test_a_key_that_the_file_leaves_out_has_the_default_of_its_family(
+    name: str, without: str, key: str, found: int
+) -> None:
+    data = keys(name)
+    (data.get("text_config") or data).pop(without, None)
+    assert parse_configuration(data).shape[key] == found
+
+
+def test_windows_of_no_tokens_that_are_switched_off_are_none() -> None:
+    data = keys("qwen1.5-moe-a2.7b") | {"sliding_window": 0, "use_sliding_window": False}
+    assert "window" not in parse_configuration(data).shape
+    assert "sliding_window: expected a whole number of at least 1, got 0" in refused(
+        data | {"use_sliding_window": True}
+    )

@@ -112,8 +112,8 @@ class Configuration:
         self.not_modelled.append(what)
 
     def default(self, **values: int) -> None:
-        """What holds where the file does not say it, because the library's own class has it as default."""
-        self._data = values | self._data
+        """What holds where the file does not name a key, because the library's own class has it as default."""
+        self._data = {key: value for key, value in values.items() if key not in self._given} | self._data
 
     def window(self) -> int | None:
         """`sliding_window`; a file that does not even say that there is none leaves open what is meant."""

@@ -20,8 +20,11 @@ from simcore.workload.transformer.window import Window
 class Gemma(ModelFamily):
     """`model_type` gemma."""
 
+    _key_heads = 16
+
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
+        config.default(num_key_value_heads=self._key_heads)
         shape = decoder(config, tied=True, head_dim=256)
         with_attention_bias(config, shape)
         config.omit_dropouts("attention_dropout")
@@ -31,6 +34,7 @@ class Gemma(ModelFamily):
 class Gemma2(Gemma):
     """`model_type` gemma2."""
 
+    _key_heads = 4
     _full_every = 2
 
     def read(self, config: Configuration) -> Shape:
@@ -56,7 +60,7 @@ class Gemma3(Gemma2):
 
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
-        config.default(num_attention_heads=8, num_key_value_heads=4, vocab_size=262_208)
+        config.default(num_attention_heads=8, vocab_size=262_208)
         config.default(max_position_embeddings=131_072)
         shape = super().read(config)
         shape["qk_norm"] = "head"

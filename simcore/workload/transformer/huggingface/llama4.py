@@ -23,7 +23,8 @@ class Llama4(ModelFamily):
 
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
-        shape = decoder(config)
+        config.default(num_key_value_heads=8)
+        shape = decoder(config, head_dim=128)
         with_attention_bias(config, shape)
         config.omit_dropouts("attention_dropout")
         config.known("attn_scale attn_temperature_tuning floor_scale for_llm_compressor output_router_logits rope")

@@ -12,6 +12,7 @@ class Mistral(ModelFamily):
 
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
+        config.default(num_key_value_heads=8)
         shape = decoder(config)
         config.omit_dropouts("attention_dropout")
         tokens = config.window()

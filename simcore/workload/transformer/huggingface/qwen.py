@@ -23,17 +23,20 @@ class Qwen2(ModelFamily):
 
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
+        config.default(num_key_value_heads=self._key_heads)
         shape = decoder(config, head_dim=self._head_dim)
         self._attention(config, shape)
         config.omit_dropouts("attention_dropout")
-        tokens, first = config.optional("sliding_window"), config.size("max_window_layers", default=0, least=0)
-        if not config.flag("use_sliding_window"):
+        used, first = config.flag("use_sliding_window"), config.size("max_window_layers", default=0, least=0)
+        tokens = config.optional("sliding_window", least=int(used))  # newer files have 0 where it is not used
+        if not used:
             tokens = None
         usual = None if tokens is None or first >= shape["layers"] else Window(tokens=tokens, full_first=first)
         shape["window"] = window(config, shape["layers"], tokens, usual)
         return shape
 
     _head_dim: int | None = None
+    _key_heads = 32
 
     def _attention(self, config: Configuration, shape: Shape) -> None:
         if config.flag("qkv_bias", True):
@@ -53,6 +56,8 @@ class Qwen3(Qwen2):
 class Qwen2Experts(Qwen2):
     """`model_type` qwen2_moe."""
 
+    _key_heads = 16
+
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
         shape = super().read(config)
@@ -66,6 +71,7 @@ class Qwen3Experts(Qwen3):
     """`model_type` qwen3_moe."""
 
     _head_dim = None
+    _key_heads = 4
 
     def read(self, config: Configuration) -> Shape:
         """See `ModelFamily.read`."""
