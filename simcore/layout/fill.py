@@ -48,23 +48,18 @@ def fill(layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, ends: I
 @compiled
 def _fill_chunks(sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, stage: int, again: Floats) -> bool:
     """The fewest layers of the chunks of a stage recompute, in the order of `_ranked`; whether it then fits."""
-    pipeline = len(blocks[0])
-    mine = np.empty(len(stages) // pipeline, np.int64)
-    for k in range(len(stages)):
-        place = int(stages[k, PLACE])
-        if place % pipeline == stage:
-            mine[place // pipeline] = k
+    mine = chunks_of(stages, len(blocks[0]), stage)
     ranked = _ranked(sums, stages, mine)
     few, most = 0, 0
     for row in ranked:
         most += int(sums[mine[row // 2], FREE_DENSE + row % 2])
-    if _fits(sums, stages, limits, blocks, stage, mine, _first(sums, mine, ranked, 0)):
+    if chunks_fit(sums, stages, limits, blocks, stage, mine, _first(sums, mine, ranked, 0)):
         return True
-    if not _fits(sums, stages, limits, blocks, stage, mine, _first(sums, mine, ranked, most)):
+    if not chunks_fit(sums, stages, limits, blocks, stage, mine, _first(sums, mine, ranked, most)):
         return False
     while few < most:
         middle = (few + most) // 2
-        if _fits(sums, stages, limits, blocks, stage, mine, _first(sums, mine, ranked, middle)):
+        if chunks_fit(sums, stages, limits, blocks, stage, mine, _first(sums, mine, ranked, middle)):
             most = middle
         else:
             few = middle + 1
@@ -72,6 +67,17 @@ def _fill_chunks(sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, s
     for chunk in range(len(mine)):
         again[mine[chunk]] = counts[chunk]
     return True
+
+
+@compiled
+def chunks_of(stages: Floats, pipeline: int, stage: int) -> Ints:
+    """The virtual stages of a stage, by chunk."""
+    mine = np.empty(len(stages) // pipeline, np.int64)
+    for k in range(len(stages)):
+        place = int(stages[k, PLACE])
+        if place % pipeline == stage:
+            mine[place // pipeline] = k
+    return mine
 
 
 @compiled
@@ -99,7 +105,9 @@ def _first(sums: Floats, mine: Ints, ranked: Ints, number: int) -> Floats:
 
 
 @compiled
-def _fits(sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, stage: int, mine: Ints, counts: Floats) -> bool:
+def chunks_fit(
+    sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, stage: int, mine: Ints, counts: Floats
+) -> bool:
     """Whether a stage fits where so many layers of its chunks recompute."""
     order, _, _, (splits, overlaps) = blocks
     kept = np.empty(len(mine))

@@ -5,7 +5,7 @@ The iteration is that by the times of stages (`simcore.layout.play`).
 
 from __future__ import annotations
 
-from math import inf
+from math import comb, inf
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from simcore.compiled import compiled
 from simcore.layout.boundaries import sum_stages
 from simcore.layout.costs import Floats, Ints
 from simcore.layout.fill import fill
+from simcore.layout.fillings import time_fillings
 from simcore.layout.play import Blocks, time_layout
 from simcore.layout.stage import AGAIN_DENSE, AGAIN_EXPERTS, TIME
 
@@ -68,25 +69,47 @@ def _slowest(layers: Floats, stages: Floats, ends: Ints, again: Floats) -> int:
 
 
 @compiled
-def time_each(layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, number: int) -> tuple[Ints, Floats]:
-    """All ways to put layers on stages: the layers up to each one's end `[number, stages]`, and the iterations [s].
+def best_ways(
+    layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, number: int, most: int
+) -> tuple[Ints, Floats, Floats]:
+    """Of all ways to put layers on stages and to fill them, the `most` shortest ones, shortest first.
 
-    `number` is `count_ways`; infinity where a way does not fit, or is none.
+    The layers up to each stage's end `[most, stages]`, what recomputes `[most, stages, 2]`, and the iterations [s];
+    infinity where there are no more that fit. `number` is `count_ways`.
     """
     count, total = len(stages), len(layers)
-    ways, seconds = np.zeros((number, count), np.int64), np.full(number, inf)
-    ends, again = np.zeros(count, np.int64), np.zeros((count, 2))
-    ends[count - 1] = total
-    for way in range(number):
-        ways[way] = ends
-        if _has_layers(ends) and fill(layers, stages, limits, blocks, ends, again):
-            seconds[way] = time_layout(layers, stages, blocks, ends, again)
+    ways, fillings = np.zeros((most, count), np.int64), np.zeros((most, count, 2))
+    seconds = np.full(most, inf)
+    inner = max(count - 2, 0)  # stages that have a layer at least; the others are put anywhere, in every order
+    loose, ends = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    loose[count - 1] = total - inner
+    for _ in range(number):
+        for k in range(count):
+            ends[k] = loose[k] + min(k, inner)
+        found, times = time_fillings(layers, stages, limits, blocks, ends)
+        for filling in range(len(times)):
+            place = most
+            while place > 0 and times[filling] < seconds[place - 1]:
+                place -= 1
+            if place < most:
+                for worse in range(most - 1, place, -1):
+                    seconds[worse] = seconds[worse - 1]
+                    ways[worse] = ways[worse - 1]
+                    fillings[worse] = fillings[worse - 1]
+                seconds[place] = times[filling]
+                ways[place] = ends
+                fillings[place] = found[filling]
         place = count - 2
-        while place >= 0 and ends[place] == total:
+        while place >= 0 and loose[place] == total - inner:
             place -= 1
         if place >= 0:  # the next row of ends that never fall
-            ends[place : count - 1] = ends[place] + 1
-    return ways, seconds
+            loose[place : count - 1] = loose[place] + 1
+    return ways, fillings, seconds
+
+
+def count_ways(layers: int, stages: int) -> int:
+    """Ways to put layers on stages, of which only the first and the last may have none."""
+    return comb(layers + 1, stages - 1)
 
 
 @compiled

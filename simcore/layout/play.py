@@ -32,8 +32,8 @@ def time_layout(layers: Floats, stages: Floats, blocks: Blocks, ends: Ints, agai
     order, sequence, (played, batch, microbatches, between), _ = blocks
     path = stages[:, PLACE].astype(np.int64)
     virtual, count = len(path), len(order)
-    times = np.empty((virtual, 4))
-    busy, tails, computed, arrived = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    times = np.zeros((virtual, 6))
+    busy, tails = np.zeros(count), np.zeros(count)
     splits = stages[virtual - 1, WEIGHT_GRADIENTS] > 0.0
     reducing = WEIGHT_GRADIENTS if splits else BACKWARD
     for k in range(virtual - 1, -1, -1):
@@ -43,9 +43,11 @@ def time_layout(layers: Floats, stages: Floats, blocks: Blocks, ends: Ints, agai
             times[k, column] = stages[k, column]
         times[k, 3] = stages[k, SEND]
         tails[s] += stages[k, TAIL]
+        computed, arrived = 0.0, 0.0
         if k > 0:  # the head comes before the layers of its stage, the embedding after those of its own
-            computed[s] += stages[k, reducing]
-            arrived[s] = max(arrived[s], computed[s]) + stages[k, GRADIENTS]
+            computed = stages[k, reducing]
+            arrived = computed + stages[k, GRADIENTS]
+            times[k, 4] = stages[k, GRADIENTS]
         for layer in range(ends[k] - 1, first - 1, -1):
             for column in range(3):
                 times[k, column] += layers[layer, column]
@@ -54,17 +56,21 @@ def time_layout(layers: Floats, stages: Floats, blocks: Blocks, ends: Ints, agai
                 times[k, 1] += layers[layer, AGAIN]
                 left[kind] -= 1.0
             tails[s] += layers[layer, TAIL]
-            computed[s] += layers[layer, reducing]
-            arrived[s] = max(arrived[s], computed[s]) + layers[layer, GRADIENTS]
+            computed += layers[layer, reducing]
+            arrived = max(arrived, computed) + layers[layer, GRADIENTS]
+            times[k, 4] += layers[layer, GRADIENTS]
         if k == 0:
-            computed[s] += stages[k, reducing]
-            arrived[s] = max(arrived[s], computed[s]) + stages[k, GRADIENTS]
+            computed += stages[k, reducing]
+            arrived = max(arrived, computed) + stages[k, GRADIENTS]
+            times[k, 4] += stages[k, GRADIENTS]
+        times[k, 5] = arrived - computed
         back = stages[k - 1, SEND] if k > 0 else 0.0
         busy[s] += times[k, 0] + times[k, 1] + times[k, 2] + times[k, 3] + back
-    late = tails + arrived - computed
-    whole: float = play(order, sequence, path, times, late, (played, batch, between))
+        if between > 0:  # of one chunk, whose gradients follow every update
+            tails[s] += times[k, 5]
+    whole: float = play(order, sequence, path, times, tails, (played, batch, between))
     if 0 < between < batch:
-        busy += late / between
+        busy += tails / between
     return whole + (microbatches - batch) * float(busy.max())
 
 
@@ -80,8 +86,9 @@ def play(
     """The end of the last stage [s]; of a pipeline that never empties what the last batch adds.
 
     `order` and `sequence` as `PipelineSchedule` has them; `times[virtual stage]` are forward, backward, weight
-    gradients, and sending on; `tails[stage]` what follows its last block, or each update. `counts`: microbatches, those
-    of a batch, and those between two updates, or 0 (see `Blocks`).
+    gradients, and sending on; what its gradients take on their way, and how long after its last block they are there
+    if none are before them. `tails[stage]`: what follows its last block and its gradients, or each update. `counts`:
+    microbatches, those of a batch, and those between two updates, or 0 (see `Blocks`).
     """
     microbatches, batch, between = counts
     stages, virtual = len(order), len(path)
@@ -90,6 +97,7 @@ def play(
         along[path[k]] = k
     ahead, back = np.zeros((microbatches, virtual + 1)), np.zeros((microbatches, virtual + 1))
     clock, position, before = np.zeros(stages), np.zeros(stages, np.int64), np.zeros(stages)
+    arrived, splits = np.zeros(stages), times[virtual - 1, 2] > 0.0
     last = (microbatches - stages) // batch * batch - 1
     for s in sequence:
         code = order[s, position[s]]
@@ -98,6 +106,8 @@ def play(
         k = along[chunk * stages + s]
         if (code >> 1) & WEIGHTS > 0:
             clock[s] += times[k, 2]
+            if microbatch == microbatches - 1:
+                arrived[s] = max(arrived[s] + times[k, 4], clock[s] + times[k, 5])
         elif code & 1 == 0:
             clock[s] = max(clock[s], ahead[microbatch, k]) + times[k, 0] + times[k, 3]
             ahead[microbatch, k + 1] = clock[s]
@@ -105,6 +115,8 @@ def play(
             sent = times[k - 1, 3] if k > 0 else 0.0
             clock[s] = max(clock[s], back[microbatch, k + 1]) + times[k, 1] + sent
             back[microbatch, k] = clock[s]
+            if microbatch == microbatches - 1 and not splits:
+                arrived[s] = max(arrived[s] + times[k, 4], clock[s] - sent + times[k, 5])
             if between > 0:
                 if (microbatch + 1) % between == 0:
                     clock[s] += tails[s]
@@ -116,5 +128,5 @@ def play(
         return float(before.max())
     end = 0.0
     for s in range(stages):
-        end = max(end, clock[s] + tails[s])
+        end = max(end, max(clock[s], arrived[s]) + tails[s])
     return end

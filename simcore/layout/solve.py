@@ -5,9 +5,11 @@
 2. Chunks of a stage share its memory. There the slowest virtual stage is minimised without it, and the fullest one.
 3. The slowest stage is not all of an iteration: the pipeline fills and drains, gradients follow. So from these layouts
    and from the even one single layers move to other stages while the iteration by the times of its stages
-   (`simcore.layout.play`) gets shorter, as far as memory lets them, and the best is taken. Where there are no more than
-   `WAYS` ways to put layers on stages, all are tried in place of that.
-4. The fast engine plays what is hardly longer than the best: the even split, with chunks in any case, and of all ways a
+   (`simcore.layout.play`) gets shorter, as far as memory lets them, and the best is taken. Then each stage of chunks
+   gets the best of what it may recompute (`simcore.layout.fillings`).
+4. Where there are no more than `WAYS` ways to put layers on stages, all are tried in place of that, of chunks with all
+   that may recompute.
+5. The fast engine plays what is hardly longer than the best: the even split, with chunks in any case, and of all ways a
    few.
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb, inf
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -27,8 +29,9 @@ from simcore.engine.fast.iteration import time_program
 from simcore.layout.boundaries import least_slowest, sum_stages
 from simcore.layout.costs import OPEN, Costs, Floats, Ints, costs_of
 from simcore.layout.fill import fill
-from simcore.layout.improve import improve, time_each
-from simcore.layout.play import Blocks, time_layout
+from simcore.layout.fillings import refine, time_fillings
+from simcore.layout.improve import best_ways, count_ways, improve
+from simcore.layout.play import Blocks
 from simcore.layout.stage import FREE_DENSE, FREE_EXPERTS
 from simcore.memory.expanded import own_capacity
 from simcore.memory.reserved import bytes_beside_tensors, slack_of
@@ -41,11 +44,15 @@ from simcore.workload.transformer.stages import even_layers, open_kinds, stage_l
 
 MOST_PLAYED = 2
 """Microbatches a stage of the pipeline that are played; the rest take what the slowest stage does."""
+MOST_BLOCKS = 2048
+"""Forward passes of chunks up to which all are played: chunks may go on in step slower than any stage alone."""
 CLOSE = 0.01
 """Relative: times of stages know an iteration to so much. Where two layouts are closer the fast engine plays both."""
+CLOSE_CHUNKS = 0.03
+"""The same of chunks, which wait for each other."""
 WAYS = 256
 """Ways to put layers on stages up to which all are tried."""
-MOST_COMPARED = 8
+MOST_COMPARED = 12
 """Of all ways, the shortest ones that the fast engine plays at most."""
 _SURE = 1 - 1e-12
 """What is within this of the memory is taken to need more of it: sums differ in their last digits."""
@@ -92,12 +99,12 @@ class Solver:
 
     def solve(self) -> Layout:
         """The layout that is taken."""
-        given = self._given
+        given, chunks = self._given, self.design.parallelism.interleave > 1
         if not self.design.parallelism.solves_stages:
-            return self.fill(given)
-        if comb(len(self.costs.layers) + len(given) - 1, len(given) - 1) <= WAYS:
+            return self._shortest(*self._filled(given)) if chunks else self.fill(given)
+        if 0 < count_ways(len(self.costs.layers), len(given)) <= WAYS:
             return self._best_of_all()
-        if self.design.parallelism.interleave > 1:
+        if chunks:
             starts = self._slowest(np.array([1.0, inf]), False), self._slowest(self.limits, True)
             return self._best(self.fill(given), *map(self._improve, (given, *starts)))
         ends = self._slowest(self.limits, False)
@@ -107,16 +114,30 @@ class Solver:
 
     def _best_of_all(self) -> Layout:
         """The shortest of all layouts: by the engine, of those that the times of stages do not tell apart."""
-        number = comb(len(self.costs.layers) + len(self._given) - 1, len(self._given) - 1)
-        ways, seconds = time_each(self.costs.layers, self.costs.stages, self.limits, self._blocks, number)
-        order = np.argsort(seconds, kind="stable")
-        if seconds[order[0]] == inf:
+        arrays = self.costs.layers, self.costs.stages, self.limits, self._blocks
+        found = best_ways(*arrays, count_ways(len(self.costs.layers), len(self._given)), MOST_COMPARED)
+        layouts = [Layout(ends, again, float(time)) for ends, again, time in zip(*found, strict=True) if time < inf]
+        if not layouts:
             return self._fullest(self._slowest(self.limits, True))
-        near = [way for way in order[:MOST_COMPARED] if seconds[way] <= seconds[order[0]] * (1 + CLOSE)]
-        even = np.flatnonzero((ways == self._given).all(axis=1) & np.isfinite(seconds))
-        near += [way for way in even if way not in near and seconds[way] <= seconds[order[0]] * (1 + CLOSE)]
-        layouts = [self.fill(ways[way]) for way in near]
-        return layouts[0] if len(layouts) == 1 else min(layouts, key=self._simulate)
+        if not any((layout.ends == self._given).all() for layout in layouts):
+            layouts.append(self.fill(self._given))
+        return self._shortest(*layouts)
+
+    def _filled(self, ends: Ints) -> tuple[Layout, ...]:
+        """The shortest layouts with these stages; one that does not fit where none does."""
+        found = time_fillings(self.costs.layers, self.costs.stages, self.limits, self._blocks, ends)
+        each = [Layout(ends, again, float(time)) for again, time in zip(*found, strict=True)]
+        return tuple(sorted(each, key=lambda layout: layout.seconds)[:MOST_COMPARED]) or (self._fullest(ends),)
+
+    def _shortest(self, *layouts: Layout) -> Layout:
+        """The shortest of layouts, by the engine of those that the times of stages do not tell apart."""
+        least = min(layout.seconds for layout in layouts)
+        near = [layout for layout in layouts if layout.seconds <= least * (1 + self._close)]
+        return near[0] if len(near) == 1 or least == inf else min(near, key=self._simulate)
+
+    @property
+    def _close(self) -> float:
+        return CLOSE_CHUNKS if self.design.parallelism.interleave > 1 else CLOSE
 
     def _slowest(self, limits: Floats, by_memory: bool) -> Ints:
         ends: Ints = least_slowest(self.costs.layers, self.costs.stages, limits, by_memory)
@@ -165,11 +186,11 @@ class Solver:
         return found
 
     def fill(self, ends: Ints) -> Layout:
-        """A layout with these stages and the least that must recompute in them."""
+        """A layout with these stages and the least that must recompute in them; of chunks the best that was found."""
         chosen = np.zeros((len(ends), 2))
         if not fill(self.costs.layers, self.costs.stages, self.limits, self._blocks, ends, chosen):
             return self._fullest(ends)
-        seconds = time_layout(self.costs.layers, self.costs.stages, self._blocks, ends, chosen)
+        seconds = refine(self.costs.layers, self.costs.stages, self.limits, self._blocks, ends, chosen)
         return Layout(ends, chosen, float(seconds))
 
     @cached_property
@@ -179,6 +200,8 @@ class Solver:
         schedule = self.schedule
         few = MOST_PLAYED * p.pipeline
         few -= few % schedule.round(p.pipeline, p.interleave)
+        if p.interleave > 1 and microbatches * p.pipeline * p.interleave <= MOST_BLOCKS:
+            return microbatches
         return few if schedule.least(p.pipeline) <= few < microbatches else microbatches
 
     @cached_property
@@ -197,6 +220,8 @@ class Solver:
         """These stages, and what single layers on other ones make shorter of them."""
         costs, ends, again = self.costs, ends.copy(), np.zeros((len(ends), 2))
         seconds = improve(costs.layers, costs.stages, self.limits, self._blocks, ends, again)
+        if seconds < inf:
+            seconds = refine(costs.layers, costs.stages, self.limits, self._blocks, ends, again)
         return Layout(ends, again, float(seconds))
 
 

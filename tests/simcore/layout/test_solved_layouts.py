@@ -164,16 +164,38 @@ def test_stages_of_a_pipeline_that_never_empties_are_the_best_and_hold_all_versi
         assert found + bytes_beside_tensors(given) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", [4602, 4603, 4604])
-def test_chunks_share_the_memory_of_their_stage_within_two_percent_of_the_best_way(seed: int) -> None:
+@pytest.mark.parametrize("seed", [4602, 4603, 4612, 4624])
+def test_chunks_share_the_memory_of_their_stage_in_the_best_of_all_ways(seed: int) -> None:
     document = full_memory(seed, most_layers=4, interleave=2)
+    best = fastest_of_all(document, document["parallelism"]["pipeline"] * 2)
     solved = simulate(with_parallelism(document, stages=SOLVE, recompute="solve"))
-    layers, virtual = document["workload"]["model"]["layers"], document["parallelism"]["pipeline"] * 2
-    given = [with_parallelism(document, stages=sizes, recompute="solve") for sizes in all_stages(layers, virtual)]
-    best = min((result.iteration_time_s for result in map(simulate, given) if result.fits), default=None)
-    assert solved.fits is (best is not None)
-    if best is not None:
-        assert solved.iteration_time_s <= best * 1.02
+    assert solved.fits is (best < np.inf)
+    if solved.fits:
+        assert solved.iteration_time_s <= best * (1 + 1e-9)
+
+
+def test_given_stages_of_chunks_recompute_in_the_best_of_all_ways() -> None:
+    document = full_memory(4603, most_layers=4, interleave=2)
+    sizes = [1, 1, 1, 1]
+    solved = simulate(with_parallelism(document, stages=sizes, recompute="solve"))
+    assert solved.fits
+    assert solved.iteration_time_s <= fastest_of_all(document, 4, sizes) * (1 + 1e-9)
+
+
+def fastest_of_all(document: Document, virtual: int, sizes: list[int] | None = None) -> float:
+    """The shortest iteration of all stages, or of these, with any number of layers that recompute on each [s]."""
+    layers, best = document["workload"]["model"]["layers"], np.inf
+    for tried in [sizes] if sizes else all_stages(layers, virtual):
+        starts = np.cumsum([0, *tried])
+        for counts in product(*(range(size + 1) for size in tried)):
+            again = [first + i for first, count in zip(starts, counts, strict=False) for i in range(count)]
+            rest = [layer for layer in range(layers) if layer not in again]
+            ranges = [("full", again), ("none", rest)]
+            listed = [{"layers": ",".join(map(str, those)), "recompute": how} for how, those in ranges if those]
+            design = with_parallelism(document, stages=tried, layers=listed)
+            if fits(design, memory_needed(design)):
+                best = min(best, simulate(design).iteration_time_s)
+    return best
 
 
 def full_memory(seed: int, most_layers: int | None = None, share: float | None = None, interleave: int = 1) -> Document:
@@ -190,18 +212,7 @@ def full_memory(seed: int, most_layers: int | None = None, share: float | None =
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_other_stages_and_no_other_recomputation_of_a_small_pipeline_are_faster(seed: int) -> None:
     document = full_memory(seed, most_layers=4)
-    layers, pipeline = document["workload"]["model"]["layers"], document["parallelism"]["pipeline"]
-    best = np.inf
-    for sizes in all_stages(layers, pipeline):
-        starts = np.cumsum([0, *sizes])
-        for counts in product(*(range(size + 1) for size in sizes)):
-            again = [first + i for first, count in zip(starts, counts, strict=False) for i in range(count)]
-            rest = [layer for layer in range(layers) if layer not in again]
-            ranges = [("full", again), ("none", rest)]
-            listed = [{"layers": ",".join(map(str, those)), "recompute": how} for how, those in ranges if those]
-            design = with_parallelism(document, stages=sizes, layers=listed)
-            if fits(design, memory_needed(design)):
-                best = min(best, simulate(design).iteration_time_s)
+    best = fastest_of_all(document, document["parallelism"]["pipeline"])
     solved = simulate(with_parallelism(document, stages=SOLVE, recompute="solve"))
     assert solved.fits
     assert solved.iteration_time_s <= best * (1 + 1e-9)
