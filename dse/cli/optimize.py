@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dse.door.interrupt import Interrupt
     from dse.door.progress import Progress
     from dse.door.reports import Reported
-    from dse.evaluate.record import StudyRecord, TrialRecord
+    from dse.evaluate.record import StudyRecord
     from dse.run.proving import Proving
     from dse.space.space import Space
 
@@ -181,8 +181,8 @@ def _print_without_value(source: str, space: Space, record: StudyRecord) -> None
     from simcore.document.problem import format_path
 
     for constraint in space.constraints:
-        count = sum(_is_without_value(trial, format_path(constraint.place)) for trial in record.trials)
-        if count and constraint.place:
+        count = record.trials.count_errors_at(format_path(constraint.place)) if constraint.place else 0
+        if count:
             place = f"{source}: line {constraint.line}: {format_path(constraint.place)}"
             print(
                 f"{place}: '{constraint.name}' has no value for {count} of the designs, which are infeasible",
@@ -211,11 +211,6 @@ def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
     print(explained(reasons, "trials" if record.trials else "designs drawn from the space"), file=sys.stderr)
     nothing = ended == "exhausted" and all(invalid for _, _, invalid in reasons)
     return 2 if nothing and len(reasons) >= len(record.trials) else 1
-
-
-def _is_without_value(trial: TrialRecord, place: str) -> bool:
-    """Whether a trial's constraint at `place` could not be calculated."""
-    return trial.error is not None and trial.state != "failed" and f"{place}: " in trial.error
 
 
 @contextlib.contextmanager

@@ -324,6 +324,11 @@ class Trials(Sequence[TrialRecord]):
                 found[name] += count
         return found
 
+    def count_errors_at(self, place: str) -> int:
+        """How many have an error that names `place`, those aside that failed: what stands there had no value."""
+        codes = [code for code, text in enumerate(self.texts("error")) if f"{place}: " in text]
+        return int(np.count_nonzero(np.isin(self.codes("error"), codes) & ~self.is_state("failed")))
+
     def select(self, which: NDArray[Any]) -> Trials:
         """Some of them: a mask of them, or their places in the order that is wanted."""
         return Trials(self._columns, self._load, self.rows[which], self._read_cells)

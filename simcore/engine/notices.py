@@ -8,12 +8,15 @@ from typing import Any
 from simcore.collective import FLAT_RING
 from simcore.design.design import Design
 from simcore.design.dimension import block_of
+from simcore.engine.ranges import ranges_of
 from simcore.system.trees import fallback_notes
 from simcore.workload.penalties import unmodelled_penalties
 
 
-def _not_modelled(design: Design, engine: str) -> Iterator[str]:
+def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     yield from unmodelled_penalties(design)
+    if engine == "flow":
+        yield from ranges_of(design, beside)
     if engine != "reference_links":
         yield from _flat_rings(design)
 
@@ -27,21 +30,24 @@ def _flat_rings(design: Design) -> Iterator[str]:
         yield f"what flat rings and others put on the same links at the same time ({where})"
 
 
-def _fallbacks(design: Design, engine: str) -> Iterable[str]:
-    del engine
+def _fallbacks(design: Design, engine: str, beside: bool) -> Iterable[str]:
+    del engine, beside
     return fallback_notes(design)
 
 
-_ASKED: Mapping[str, Callable[[Design, str], Iterable[str]]] = {
+_ASKED: Mapping[str, Callable[[Design, str, bool], Iterable[str]]] = {
     "not_modelled": _not_modelled,
     "fallbacks": _fallbacks,
 }
-"""Kind (`simcore.result.NOTICES`) -> what a design has to say that an engine played."""
+"""Kind (`simcore.result.NOTICES`) -> what a design has to say that an engine played, maybe beside other jobs."""
 
 
-def notices_of(engine: str, *designs: Design) -> dict[str, Any]:
-    """The notices of a result by kind, tuples of texts: of one design, or of several jobs, each text once."""
+def notices_of(engine: str, *designs: Design, beside: bool = False) -> dict[str, Any]:
+    """The notices of a result by kind, tuples of texts: of one design, or of several jobs, each text once.
+
+    `beside`: whether jobs share links.
+    """
     return {
-        kind: tuple(dict.fromkeys(text for each in designs for text in ask(each, engine)))
+        kind: tuple(dict.fromkeys(text for each in designs for text in ask(each, engine, beside)))
         for kind, ask in _ASKED.items()
     }

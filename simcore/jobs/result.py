@@ -74,7 +74,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         mtbf_s=mtbf_of(design),
         provenance=provenance(played[0].share.design),
         staleness=staleness_of(design),
-        **notices_of(engine, *(job.share.design for job in played)),
+        **notices_of(engine, *(job.share.design for job in played), beside=any(job.iterations > 1 for job in played)),
         **order_facts(design),
         jobs=jobs,
         stage=None if (program := _program(slowest)) is None or program.stages == 1 else slowest.together.stage,

@@ -99,6 +99,8 @@ class _Way(NamedTuple):
     """Of a phase [ps]."""
     kernel: Kernel | None
     """What the dimension's library adds."""
+    in_a_row: int
+    """See `PhaseCost.in_a_row`."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Chunker:
         """What the library adds to a phase of `size` bytes that is played message by message."""
         if kind == "send_recv":  # from the first member to the last one
             return self.message_pace(where, where.part.members - 1, size)
-        cost, dimension, rate, _, kernel = self._way(kind, where)
+        cost, dimension, rate, _, kernel, _ = self._way(kind, where)
         return self._pace(cost, size, dimension, rate, kernel)
 
     def message_pace(self, where: GroupSlice, distance: int, size: float) -> Pace:
@@ -171,7 +173,7 @@ class Chunker:
         ring_steps: int | None = None,
     ) -> Phase:
         """See `PhaseMaker.phase`."""
-        cost, dimension, rate, latency, kernel = self._way(kind, where, of_two)
+        cost, dimension, rate, latency, kernel, in_a_row = self._way(kind, where, of_two)
         further = 0 if ring_steps is None else self._further_steps(ring_steps, cost, where)
         if kernel is None and not isinstance(dimension.efficiency, tuple):  # most phases: the same in fewer calls
             steps, elsewhere = picoseconds(cost.load * size / rate), cost.load - cost.occupied
@@ -181,7 +183,7 @@ class Chunker:
             steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
             other = self._other_links(cost, size, dimension, rate, steps)
             passes = self._passes(kernel, size)
-        sent, served = (cost.sent * size, kind, passes, other), (cost.in_switch, cost.in_a_row, False, further)
+        sent, served = (cost.sent * size, kind, passes, other), (cost.in_switch, in_a_row, False, further)
         return Phase(where.dimension, steps - other, latency + other + further, entering, *sent, *served)
 
     def _further_steps(self, ring_steps: int, cost: PhaseCost, where: GroupSlice) -> int:
@@ -192,12 +194,12 @@ class Chunker:
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
-        cost, dimension, rate, _, _ = self._way(kind, where)
+        cost, dimension, rate, _, _, in_a_row = self._way(kind, where)
         steps = picoseconds(self.seconds(cost, size, dimension, rate))
         other = self._other_links(cost, size, dimension, rate, steps)
         latency = picoseconds(cost.hops * dimension.latency, least=0)
         phase = Phase(where.dimension, steps - other, latency + other, size, cost.sent * size, kind, None, other)
-        return phase._replace(steps=cost.in_a_row)
+        return phase._replace(steps=in_a_row)
 
     def _other_links(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, steps: int) -> int:
         """Of the time that the `steps` of a phase take, what leaves its busiest link free [ps].
@@ -217,7 +219,8 @@ class Chunker:
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, reduces, of_two)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-            known = self._ways[kind, where, of_two] = _Way(cost, dimension, self.rate_reached(where), latency, kernel)
+            known = _Way(cost, dimension, self.rate_reached(where), latency, kernel, cost.in_a_row)
+            self._ways[kind, where, of_two] = known
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
@@ -353,7 +356,7 @@ class Chunker:
 
     def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        cost, dimension, rate, _, kernel = self._way("reduce_scatter", where, of_two)
+        cost, dimension, rate, _, kernel, _ = self._way("reduce_scatter", where, of_two)
         elsewhere = cost.elsewhere_of(size, dimension.efficiency)
         if kernel is None:
             return rate * cost.sent / (cost.load_of(size, dimension.efficiency) - elsewhere)

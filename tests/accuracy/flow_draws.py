@@ -1,7 +1,8 @@
 """What drawn designs take on links: the times that are kept beside the tables, and those played since.
 
 Kept are `data/flow_on_links.csv.gz`: the seed of a draw, what each of its jobs takes on links that serve messages as
-they come (`exact`), and on links that take connections in turn (`turns`, where that was played), in whole picoseconds.
+they come (`exact`), on links that take connections in turn (`turns`, where that was played), and on those where no
+other job is (`alone`), in whole picoseconds.
 A working file has a JSON line a draw, in seconds, and may end anywhere.
 """
 
@@ -16,16 +17,18 @@ from pathlib import Path
 
 KEPT = Path(__file__).parent / "data" / "flow_on_links.csv.gz"
 PICOSECONDS = 1e12
-WAYS = ("exact", "turns")
+WAYS = ("exact", "turns", "alone")
 Times = dict[str, list[float]]
-"""By links that serve messages as they come (`exact`), or connections in turn (`turns`) [s]."""
+"""By links that serve messages as they come (`exact`), or connections in turn (`turns`; without others `alone`) [s]."""
 
 
 def read_kept() -> dict[int, Times]:
     """The times that are kept, by seed."""
     with gzip.open(KEPT, "rt", encoding="utf-8", newline="") as file:
         return {
-            int(row["seed"]): {way: [int(time) / PICOSECONDS for time in row[way].split()] for way in WAYS if row[way]}
+            int(row["seed"]): {
+                way: [int(time) / PICOSECONDS for time in row[way].split()] for way in WAYS if row.get(way)
+            }
             for row in csv.DictReader(file)
         }
 

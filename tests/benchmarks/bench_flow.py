@@ -4,7 +4,8 @@ Usage: python tests/benchmarks/bench_flow.py [--designs 50] [--grow 64] [--agree
 
 Draws designs of `spaces/transformer1t.yaml` whose outermost dimension is a switch, and makes that a Clos of eight
 leaves with 4:1 uplinks. Prints CPU milliseconds of each (lowering and playing; shared links; the fast engine on the
-same design), what the loop counted, and medians; then the same with `--grow` times the NPUs, data and batch. With
+same design), what the loop counted, and medians; then the same with `--grow` times the NPUs, data and batch, and by
+how much a design grew. With
 `--agreement` it draws so many small designs of every kind and compares the forced loop with the fast engine.
 """
 
@@ -125,11 +126,18 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     documents = [document for document, _ in zip(draw(options.seed), range(options.designs), strict=False)]
+    every: dict[int, list[tuple[float, float, float] | None]] = {}
     for factor in (1, options.grow):
-        times = [measure(document) for document in (grown(one, factor) for one in documents) if valid(document)]
+        larger = [grown(one, factor) for one in documents]
+        every[factor] = [measure(document) if valid(document) else None for document in larger]
+        times = [its for its in every[factor] if its is not None]
         if times:
             flow, links, fast = (median(column) for column in zip(*times, strict=True))
             print(f"{factor} x NPUs: median of {len(times)}: {flow:.2f} ms, links {links:.2f}, fast {fast:.2f}")
+    pairs = [(one, its) for one, its in zip(every[1], every[options.grow], strict=True) if one and its]
+    if pairs and options.grow > 1:
+        growth = median((its[0] + its[1]) / (one[0] + one[1]) for one, its in pairs)
+        print(f"a design takes a median of {growth:.2f} times as long on {options.grow} x NPUs, links included")
     return compare(options.agreement, options.seed) if options.agreement else 0
 
 

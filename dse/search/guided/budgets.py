@@ -31,7 +31,7 @@ from simcore.design.design import Design
 Draws = Mapping[str, float]
 Key = tuple[tuple[str, float], ...]
 
-MOST_SHARES = 1_000
+MOST_SHARES = 250
 """Splits of a budget that a job is bounded on: of more so many, evenly by their number."""
 
 
@@ -80,6 +80,13 @@ class BudgetCandidates:
             self._next[kind] += 1
             if self._is_new(design, job):
                 yield from self._make(job, beside, count, beside.filled.params if alike else {})
+
+    def one_of_each_kind(self, designs: Sequence[Candidate]) -> list[Candidate]:
+        """The first of the designs with each workload and NPUs."""
+        found: dict[str, Candidate] = {}
+        for candidate in designs:
+            found.setdefault(kind_of_jobs(parse_sound(candidate.filled.document)), candidate)
+        return list(found.values())
 
     def suits(self, designs: Sequence[Candidate]) -> bool:
         """Whether shares of a budget are drawn, and bounds are known of the jobs alone."""

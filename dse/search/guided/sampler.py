@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,14 +36,31 @@ SMALL = 2000
 OPENING, OPENING_TRIES = 4, 512
 """Random designs that are simulated before the search knows where to look, and draws that may be spent on them: they
 show that all is well, and by how much estimates are off."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the seeding, as shares of the whole, and the trials that are chosen after it."""
+
+    random: float
+    """Of the random candidates."""
+    jobs: float
+    """Of the jobs by least compute."""
+    rounds: float
+    """Of the rounds of small moves."""
+    trials: int
+
+
+STAGES = (Stage(1 / 4, 0, 1 / 6, 4), Stage(3 / 8, 1 / 2, 1 / 3, 8), Stage(3 / 8, 1 / 2, 1 / 2, 20))
+"""The first stage costs a tenth of all: a short search has trials soon, and what they come to guides the others."""
 SEEDS = 128
-"""Random candidates with bounds before the first trial that is chosen."""
-SPREAD, SPREAD_WORK = 2, 4
-"""Rounds of jobs by least compute and of splits over all shapes, and the work of one, in rounds of small moves."""
+"""Random candidates with bounds before the seeding ends."""
+SPREAD_WORK = 4
+"""The work of a stage before its small moves, in rounds of these."""
 ROUNDS, ROUND = 20, 48
-"""Most rounds of small moves over the estimates before that trial, and candidates of each."""
+"""Most rounds of small moves over the estimates before that, and candidates of each."""
 IDLE = 4
-"""Rounds in a row that change nothing about the best, after which that trial starts."""
+"""Rounds in a row that change nothing about the best, after which the trials of a stage are chosen."""
 LINE = 2
 """With so many objectives a front is a line of a few designs, and less does: of these three the numbers below, and from
 `LINE_KNOWN` trials on so many candidates per trial. With more it is a surface, and less costs hypervolume."""
@@ -61,12 +79,12 @@ LED, NETWORKS = 4, 8
 ACROSS = 12
 """Designs with the job of one and the network of another that are looked at in a generation."""
 FIRST, LEAST, BUDGETS = 24, 3, 12
-"""Where budgets are split: jobs by least compute that are looked at on all of them before the first trial that is
-chosen, and in a generation, beside one of a good design; candidates of each."""
+"""Where budgets are split: jobs by least compute that are looked at on all of them in the seeding, and in a generation,
+beside one of a good design; candidates of each."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 SHAPES = 12
-"""Shapes of the cluster that are looked around before the first trial, whether they promise much or little."""
+"""Shapes of the cluster that are looked around in the seeding, whether they promise much or little."""
 TRIES = 6
 """Candidates looked at for each one that is to be found, the repeats and those ruled out included."""
 
@@ -105,7 +123,9 @@ class Guided(Sampler):
         self._forbidden: list[Candidate] = []
         self._queue: deque[Candidate] = deque()
         self._asked = 0
-        self._opened = self._seeded = False
+        self._opened = False
+        self._stage = 0
+        """Stages of the seeding that are done."""
         self._whole = space.count() <= SMALL
 
     @property
@@ -120,7 +140,7 @@ class Guided(Sampler):
 
     def next_batch(self, count: int) -> int:
         """See `Sampler.next_batch`."""
-        return min(count, self.open_search() or self._view.batch(self._asked, count))
+        return min(count, self.open_search() or self._generation_size(count))
 
     def open_search(self) -> int:
         """Find the designs that are simulated before any is chosen; how many are still to be proposed."""
@@ -138,8 +158,9 @@ class Guided(Sampler):
         if not self._queue and self._is_late and not self._whole:
             self._queue.extend(self._unranked_candidates(self._space.settings.batch * LATE_BATCHES))
         if not self._queue:
-            self._widen() if self._seeded else self._seed()
-            self._queue.extend(self._generation(self._view.batch(self._asked, self._space.settings.batch)))
+            count = self._generation_size(self._space.settings.batch)
+            self._seed() if self._stage < len(STAGES) else self._widen()
+            self._queue.extend(self._generation(count))
         if not self._queue:
             return None
         self._asked += 1
@@ -206,25 +227,32 @@ class Guided(Sampler):
         for candidate in candidates:
             self._keep(candidate)
 
-    def _seed(self) -> None:
-        """The candidates before the first choice: all of a small space, else random ones and what lies around the best.
+    def _generation_size(self, batch: int) -> int:
+        """How many designs are chosen at once, of a study with such batches: few after each stage of the seeding."""
+        size = self._view.batch(self._asked, batch)
+        return size if self._whole or self._stage >= len(STAGES) else min(size, STAGES[self._stage].trials)
 
-        With few outcomes the bounds stand for the values, so the front that is looked around is that of the bounds.
+    def _seed(self) -> None:
+        """The next stage of candidates before the usual generations; all of a small space at once.
+
+        The first stage is cheap: random ones and what lies around the best. With few outcomes the bounds stand for the
+        values, so the front that is looked around is that of the bounds. Then come jobs by least compute, and splits.
         """
-        self._seeded = True
         if self._whole:
+            self._stage = len(STAGES)
             self._look_at_all()
             return
-        self._note_seeding(0)
-        self._keep_until(SEEDS, (self._candidates.make_random() for _ in range(SEEDS * TRIES)))
-        for number in range(SPREAD):
-            self._note_seeding(SPREAD_WORK * number)
-            self._look_at_jobs(self._best_of_shapes(SHAPES), FIRST // SPREAD, 2 * LED)
+        number, stage = self._stage, STAGES[self._stage]
+        self._note_seeding(number, 0)
+        count = round(SEEDS * stage.random)
+        self._keep_until(count, (self._candidates.make_random() for _ in range(count * TRIES)))
+        if stage.jobs:
+            self._look_at_jobs(self._best_of_shapes(SHAPES), round(FIRST * stage.jobs), round(4 * LED * stage.jobs))
             self._keep_all(self._shares.make_other_splits(self._best_of_shapes(SHAPES), SHARES))
+        most, count, patience = self._round_sizes
         idle, known = 0, None
-        rounds, count, patience = self._round_sizes
-        for number in range(rounds):
-            self._note_seeding(SPREAD_WORK * SPREAD + number)
+        for round_ in range(max(1, round(most * stage.rounds)) if most else 0):
+            self._note_seeding(number, SPREAD_WORK + round_)
             best = self._judge.rank(self._pool, PARENTS)[:PARENTS]
             shapes = self._best_of_shapes(SHAPES)
             self._keep_until(count, self._make_around(shapes, TRIES * count))
@@ -232,11 +260,14 @@ class Guided(Sampler):
             known = {*best[:8]}
             if idle == patience:
                 break
+            best = self._judge.best_designs(PARENTS) + best
             if len(best) < PARENTS:
                 best += sorted(self._forbidden, key=lambda candidate: candidate.violation)[: PARENTS - len(best)]
             self._keep_until(count, self._make_around(best, TRIES * count))
-            self._keep_all(self._ends.make_beyond(self._pool))
-            self._look_across(best)
+            if stage.jobs:
+                self._keep_all(self._ends.make_beyond([*self._pool, *self._judge.spread_designs(NETWORKS)]))
+                self._look_across(best)
+        self._stage += 1
 
     def _look_at_all(self) -> None:
         """Every design of a small space."""
@@ -247,15 +278,15 @@ class Guided(Sampler):
 
     @property
     def _round_sizes(self) -> tuple[int, int, int]:
-        """Most rounds of small moves before the first choice, candidates of each, idle ones that end them."""
+        """Most rounds of small moves in the seeding, candidates of each, idle ones that end them in a stage."""
         if len(self._space.objectives) <= LINE:
             return min(ROUNDS, LINE_ROUNDS), min(ROUND, LINE_ROUND), min(IDLE, LINE_IDLE)
         return ROUNDS, ROUND, IDLE
 
-    def _note_seeding(self, done: int) -> None:
-        """Tell how far the seeding is, in rounds of small moves."""
-        whole = SPREAD_WORK * SPREAD + self._round_sizes[0]
-        self.on_note(f"estimated {len(self._candidates.seen):,} candidates", done / whole)
+    def _note_seeding(self, stage: int, done: int) -> None:
+        """Tell how far the seeding is: the stage, and of it the rounds of small moves."""
+        share = done / (SPREAD_WORK + self._round_sizes[0] * STAGES[stage].rounds)
+        self.on_note(f"estimated {len(self._candidates.seen):,} candidates", (stage + share) / len(STAGES))
 
     def _widen(self) -> None:
         """More candidates: around the front, mixtures of what is good, and random ones."""
@@ -290,10 +321,16 @@ class Guided(Sampler):
     def _look_at_jobs(self, designs: list[Candidate], jobs: int, rounds: int) -> None:
         """Keep candidates of jobs by least compute: on the budgets that suit them, or on the networks of `designs`."""
         if self._budgets.suits(designs):
-            known = self._asked > OPENING  # what policies are worth that no bound looks at
-            self._keep_all(self._budgets.make_next(designs[0], jobs, BUDGETS, alike=known))
+            known = self._stage >= len(STAGES)  # what policies are worth that no bound looks at
+            beside = designs[0] if known else self._quickest(self._budgets.one_of_each_kind(designs))
+            self._keep_all(self._budgets.make_next(beside, jobs, BUDGETS, alike=known))
         else:
             self._keep_all(self._led.make_on(designs, rounds))
+
+    def _quickest(self, designs: list[Candidate]) -> Candidate:
+        """The best of some designs by the first objective's estimate: later generations begin there as well."""
+        objective = self._space.objectives[0]
+        return min(designs, key=lambda candidate: objective.sign * (candidate.known.get(objective.name) or 0.0))
 
     def _look_across(self, designs: list[Candidate]) -> None:
         """Keep candidates with the jobs of `designs` on the networks of other shapes, and the shares that suit them."""

@@ -79,7 +79,7 @@ class View:
 ESTIMATE = View(
     look=lambda design, named: (estimate(design, named), {}),
     fit=lambda seen, targets: _Trended(fit(seen.features, seen.trend, targets)),
-    enough=8,
+    enough=24,
     candidates=None,
     hopeful=4,
     batch=lambda asked, batch: batch,

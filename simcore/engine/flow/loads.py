@@ -263,7 +263,7 @@ def _count(carried: Carried, phase: PhaseKind, traffic: PhaseTraffic, classes: I
     if _is_each_of_one_class(part, firsts, classes):
         few = part.members <= MEMBERS_EACH
         alone = traffic.all(part.members) if few else traffic.of(0, part.members)
-        most = wires.most(alone.of_groups(part, firsts[:1]), traffic.at_once)
+        most = wires.most_of_one(alone.of_groups(part, firsts[:1]), traffic.at_once)
         of_class = {its: firsts[classes[firsts] == its] for its in np.unique(classes[firsts]).tolist()}
         loads = {its: _load_of_groups(carried, traffic, part, its_own, wires) for its, its_own in of_class.items()}
         of_one = wires.most(alone.of_groups(part, firsts[:1]))
@@ -275,7 +275,10 @@ def _count(carried: Carried, phase: PhaseKind, traffic: PhaseTraffic, classes: I
     by_class = {its: Sent(*(column[sending == its] for column in sent)) for its in np.unique(sending).tolist()}
     loads = {its: wires.load(messages) for its, messages in by_class.items()}
     fastest = _find_fastest(phase, classes[nodes_of(phase)], loads, wires, wires.most(sent))
-    known = {its: _Bytes(load, wires.most(by_class[its], traffic.at_once), fastest[its]) for its, load in loads.items()}
+    known = {
+        its: _Bytes(load, wires.most_of_one(by_class[its], traffic.at_once), fastest[its])
+        for its, load in loads.items()
+    }
     return _Counted(part, phase.firsts, traffic, known)
 
 
@@ -318,7 +321,7 @@ def _message_load(carried: Carried, onward: Onward, wires: Wires) -> Load:
 
 def _load(sender: Sender, messages: Sent, time: float, wires: Wires) -> Load:
     """The load of messages that take `time` together, in bytes / injection bandwidth."""
-    return Load(sender, shares_of(wires.load(messages), time, wires), wires.most(messages) / time)
+    return Load(sender, shares_of(wires.load(messages), time, wires), wires.most_of_one(messages) / time)
 
 
 def shares_of(loads: Floats, time: float, wires: Wires) -> Floats:

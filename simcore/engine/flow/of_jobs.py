@@ -193,7 +193,7 @@ def _tree_loads(job: PlayedShare, phase: PhaseKind, classes: Ints, places: Ints,
 def _load(sender: Sender, messages: Sent, time: float, places: Ints, wires: Wires, at_once: float = 1.0) -> Load:
     """The load of messages between nodes of a job, which take `time` together where the job is alone."""
     whole = Sent(places[messages.source], places[messages.target], messages.share)
-    return Load(sender, shares_of(wires.load(whole), time, wires), wires.most(whole, at_once) / time)
+    return Load(sender, shares_of(wires.load(whole), time, wires), wires.most_of_one(whole, at_once) / time)
 
 
 def _slower(jobs: Sequence[PlayedShare], rows: Sequence[Row], wires: Wires, loads: Sequence[Load]) -> NDArray[np.bool_]:

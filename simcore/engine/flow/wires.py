@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simcore.network import Block, Slice
 from simcore.network.loads import Crossings, sum_up
-from simcore.network.sent import Floats, Sent
+from simcore.network.sent import Floats, Ints, Sent
 from simcore.network.ways import Ways
 
 Bools = NDArray[np.bool_]
@@ -96,21 +96,36 @@ class Wires:
         crossed = self.block.crossed(self.size, sent.source, sent.target)
         return sum_up(crossed.pool, crossed.share * sent.share[crossed.message], len(self.rate))
 
-    def most(self, sent: Sent, at_once: float = 1.0) -> float:
-        """The most bytes that one NPU's messages put on a link, by each of those that are there at a time.
+    def most(self, sent: Sent) -> float:
+        """The most bytes that one NPU's messages put on a link."""
+        crossed = self._crossed(sent)
+        return float(self._by_npu(sent, crossed)[0].max())
 
-        An NPU has `at_once` messages on their way; where each takes a link of its own there is one on each.
+    def most_of_one(self, sent: Sent, at_once: float = 1.0) -> float:
+        """The most bytes that one of an NPU's messages puts on a link: by each of those that are there at a time.
+
+        Of links where others meet it, if its messages use any: what steps under one switch put on its port is no reason
+        why messages get more, or less, of an uplink in the steps that cross it. An NPU has `at_once` messages on their
+        way; where each takes a link of its own there is one on each.
         """
         crossed = self._crossed(sent)
-        pairs, number = np.unique(sent.source[crossed.message] * len(self.rate) + crossed.pool, return_inverse=True)
-        number = number.reshape(-1)
-        loads = sum_up(number, crossed.share * sent.share[crossed.message], len(pairs))
+        met = ~self.queued[crossed.pool]
+        if met.any():
+            its = {name: getattr(crossed, name)[met] for name in ("message", "pool", "share")}
+            crossed = crossed._replace(**its)
+        loads, pairs, number = self._by_npu(sent, crossed)
         busiest = int(loads.argmax())
         if at_once == 1.0:
             return float(loads[busiest])
         there = len(np.unique(crossed.message[number == busiest]))
         of_all = np.count_nonzero(sent.source == pairs[busiest] // len(self.rate))
         return float(loads[busiest]) / max(1.0, at_once * there / of_all)
+
+    def _by_npu(self, sent: Sent, crossed: Crossings) -> tuple[Floats, Ints, Ints]:
+        """Bytes of each NPU on each pool that it uses; NPU x pools + pool of each; which of them a crossing is."""
+        pairs, number = np.unique(sent.source[crossed.message] * len(self.rate) + crossed.pool, return_inverse=True)
+        number = number.reshape(-1)
+        return sum_up(number, crossed.share * sent.share[crossed.message], len(pairs)), pairs, number
 
     def _crossed(self, sent: Sent) -> Crossings:
         if not self.worn:

@@ -10,7 +10,7 @@ import pandas as pd
 from tiny_spaces import cheap, space, tiny
 
 import dse
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import State, StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
 from dse.report import table_stream
 from dse.report.points import best_so_far, groups
@@ -46,6 +46,17 @@ def test_columns_count_what_the_trials_are(tmp_path: Path) -> None:
     assert record.trials.params == tuple(dict.fromkeys(name for trial in held for name in trial.params))
     assert all(record.trials.numbered(trial.number) == trial for trial in held)
     assert record.trials.numbered(len(held)) is None
+
+
+def test_errors_at_a_place_are_counted_but_for_designs_that_failed() -> None:
+    def trial(number: int, state: State, error: str | None) -> TrialRecord:
+        return TrialRecord(number, state, {}, {}, {}, None, None, None, error)
+
+    place = "constraints[0]"
+    said = [("infeasible", f"{place}: 0 divides"), ("feasible", None), ("failed", f"{place}: 0 divides")]
+    said += [("cut", f"memory; {place}: 0 divides"), ("infeasible", "constraints[1]: 0 divides")]
+    trials = Trials.of(trial(number, *told) for number, told in enumerate(said))
+    assert (trials.count_errors_at(place), trials.count_errors_at("constraints[2]")) == (2, 0)
 
 
 def test_the_front_is_what_no_feasible_trial_dominates(tmp_path: Path) -> None:

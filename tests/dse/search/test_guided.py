@@ -17,7 +17,7 @@ from dse.evaluate.pareto import hypervolume
 from dse.search import make_sampler
 from dse.search.guided.gain import Box, choose_greedily, promise
 from dse.search.guided.genome import GeneDraw, composite_holes, factor_moves, moves, share_moves, with_value
-from dse.search.guided.sampler import Guided
+from dse.search.guided.sampler import OPENING, STAGES, Guided
 from dse.search.guided.surrogate import fit
 from dse.space.draw import RandomDraw, RecordedDraw, random_below
 from dse.space.hole import Product, composition, composition_index, compositions
@@ -156,7 +156,7 @@ def test_a_front_that_is_a_line_takes_fewer_candidates() -> None:
         given = space(system={"chunks": {"range": [1, 40]}}, objectives={"minimize": wanted})
         sampler = make_sampler("guided", given, 0)
         sampler.on_note = lambda text, share: notes.append(text)
-        for _ in range(sampler.next_batch(32) + 1):
+        for _ in range(OPENING + sum(stage.trials for stage in STAGES[:-1]) + 1):
             assert sampler.ask() is not None
         return int(notes[-1].split()[1].replace(",", ""))
 

@@ -7,13 +7,16 @@ from tiny_spaces import space
 
 from dse.evaluate.evaluate import Evaluator
 from dse.execute.serial import Serial
+from dse.proof.parts import SpacePart
 from dse.search import make_sampler
-from dse.search.guided.sampler import OPENING, Guided
+from dse.search.guided.led import LedCandidates
+from dse.search.guided.sampler import OPENING, STAGES, Guided
 from dse.space.space import load_space
 from dse.study.memory import Memory
 from dse.study.one_driver import OneDriver
 from dse.study.stop import Limits
 from dse.study.study import Study
+from simcore.design.design import Design
 
 
 def test_the_next_batch_is_told_before_candidates_are_looked_at() -> None:
@@ -40,6 +43,32 @@ def test_the_designs_of_the_opening_may_be_simulated_and_follow_from_the_seed(na
     assert opening(0) == opening(0) != opening(1)
 
 
+def test_the_first_designs_are_chosen_before_any_job_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, few in {"SEEDS": 16, "ROUNDS": 2, "ROUND": 8, "FIRST": 2}.items():
+        monkeypatch.setattr(f"dse.search.guided.sampler.{name}", few)
+    looked: list[int] = []
+    look_up = LedCandidates.job
+
+    def job(self: LedCandidates, design: Design, number: int) -> SpacePart | None:
+        looked.append(number)
+        return look_up(self, design, number)
+
+    monkeypatch.setattr(LedCandidates, "job", job)
+    given = load_space("spaces/gpt3.yaml")
+    sampler, judge = Guided(given, 0), Evaluator(given.objectives, given.constraints, "fast")
+    sizes, lookups = [], []
+    for _ in range(4):
+        batch = [proposal for _ in range(sampler.next_batch(32)) if (proposal := sampler.ask()) is not None]
+        sizes.append(len(batch))
+        lookups.append(len(looked))
+        for proposal in batch:
+            outcome = judge(proposal.filled.document)
+            sampler.tell(proposal, tuple(outcome.values.values()), outcome.violations)
+    assert sizes == [OPENING, *(stage.trials for stage in STAGES)]
+    assert lookups[:2] == [0, 0]
+    assert 0 < lookups[2] < lookups[3]
+
+
 def test_other_samplers_begin_with_a_whole_batch() -> None:
     assert make_sampler("random", space(), 0).next_batch(32) == 32
 
@@ -48,7 +77,7 @@ def test_shares_of_the_preparation_grow_to_at_most_one() -> None:
     given = load_space("spaces/gpt3.yaml")
     sampler, shares = Guided(given, 0), list[float | None]()
     sampler.on_note = lambda text, done=None: shares.append(done)
-    for _ in range(OPENING + 1):
+    for _ in range(OPENING + sum(stage.trials for stage in STAGES[:-1]) + 1):
         sampler.ask()
     known = [share for share in shares if share is not None]
     assert known == sorted(known) == shares

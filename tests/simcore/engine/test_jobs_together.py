@@ -64,6 +64,26 @@ def test_flows_are_slowed_as_messages_are() -> None:
         assert one.iteration_time_s == pytest.approx(other.iteration_time_s, rel=0.1)
 
 
+def test_steps_under_one_switch_are_no_reason_to_get_less_of_uplinks_in_the_others() -> None:
+    """A gather of halves crosses leaves in one step of two: two of six connections there, so half its bytes' rate.
+
+    Of 3 blocks a port carries in a chunk, 2 of both NPUs of a leaf cross on one uplink. Beside 4 of an all-to-all they
+    get a third of it, take 6, and a chunk twice as long. By what the port carries they would be 2 / 3 of a connection.
+    """
+    jobs = [{"workload": {"collective": kind, "size": "64 MiB"}} for kind in ("all_to_all", "all_gather")]
+    whole = load_design(
+        {
+            "jobs": [{**jobs[0], "npus": 4, "placement": "spread"}, {**jobs[1], "npus": 4}],
+            "cluster": {"npu": "a100-80gb", "dimensions": [CLOS]},
+            "system": {"chunks": 4, "collective": ["halving_doubling"]},
+        }
+    )
+    gather = simulate(whole, "flow").jobs[1]
+    assert 1.8 < gather.slowdown < 2.05
+    in_turn = simulate(whole.with_("cluster.switching", "interleaved"), "reference_links").jobs[1]
+    assert gather.slowdown == pytest.approx(in_turn.slowdown, rel=0.15)
+
+
 def test_jobs_by_rail_share_nothing() -> None:
     result = simulate(pair("by_rail", {**GATHER}))
     assert result.engine == "fast"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 
 from dse.cli.result_table import print_result
@@ -10,6 +13,7 @@ from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_notices
 from simcore.check.load import design_from
 from simcore.engine.notices import notices_of
+from simcore.engine.ranges import ITERATIONS, JOBS
 from simcore.result import NOTICES
 from simcore.simulate import simulate
 
@@ -60,3 +64,79 @@ def test_flat_rings_on_links_that_others_use_are_said_not_to_share_them(topology
     }
     told = simulate(design_from(document), engine).not_modelled
     assert sum("flat rings" in text for text in told) == said
+
+
+TABLES = (
+    (Path(__file__).parents[3] / "docs" / "accuracy-details.md").read_text(encoding="utf-8").split("<!-- flow -->")[1]
+)
+
+
+def measured(*cells: str, column: int) -> list[float]:
+    """That column of the rows of the section on shared links that begin with these cells; `""` is any."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLES.splitlines() if line.startswith("|")]
+    return [
+        float(row[column])
+        for row in rows
+        if len(row) > column and all(wanted in ("", cell) for wanted, cell in zip(cells, row, strict=False))
+    ]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "priority"])
+@pytest.mark.parametrize("chunks", [1, 4, 16])
+def test_ranges_of_iterations_are_what_the_table_has(policy: str, chunks: int) -> None:
+    row, *_ = measured("iteration", str(chunks), policy, column=5)  # then those of large messages, ring and direct
+    assert ITERATIONS[policy][chunks] == math.ceil(row)
+
+
+@pytest.mark.parametrize("chunks", [1, 4, 16])
+def test_ranges_of_steps_that_let_others_pass_are_what_the_table_has(chunks: int) -> None:
+    rows = [
+        row
+        for size in ("1 MiB and more", "below 1 MiB")
+        if len(measured("iteration", size, str(chunks), column=9)) == 1
+        for row in measured("iteration", size, str(chunks), column=8)
+    ]
+    assert ITERATIONS["preemptive"][chunks] == math.ceil(max(rows))
+
+
+@pytest.mark.parametrize("algorithm", list(JOBS))
+@pytest.mark.parametrize("chunks", [1, 4])
+def test_ranges_of_jobs_are_what_the_table_has(algorithm: str, chunks: int) -> None:
+    rows = [
+        row
+        for what in ("alike", "unlike")
+        for row in measured(f"two jobs, messages {what}", algorithm, str(chunks), "", column=6)
+    ]
+    assert len(rows) >= 2
+    assert JOBS[algorithm][chunks] == math.ceil(max(rows))
+
+
+def test_a_result_says_how_far_few_chunks_on_shared_links_can_be_off() -> None:
+    ring = {"topology": "ring", "size": 8, "bandwidth": "25 GB/s", "latency": "1 us"}
+    document = {
+        "workload": {"model": MODEL, "global_batch": 8},
+        "parallelism": {"pipeline": 2},
+        "cluster": {"npu": "h100-80gb", "dimensions": [ring], "placement": ["pipeline", "tensor", "context", "data"]},
+        "system": {"collective": ["ring"], "chunks": 4, "intra_dimension": "fifo"},
+    }
+    few, many = (design_from(document).with_("system.chunks", chunks) for chunks in (4, 64))
+    said = f"with 4 chunks one time in twenty is off by {ITERATIONS['fifo'][4]} % or more"
+    assert [said in text for text in simulate(few, "flow").not_modelled] == [True]
+    assert simulate(many, "flow").not_modelled == ()
+    assert simulate(few, "reference_links").not_modelled == ()
+    unmeasured = simulate(few.with_("system.intra_dimension", "lifo"), "flow").not_modelled
+    assert ["nobody has measured" in text for text in unmeasured] == [True]
+
+
+def test_jobs_that_share_links_say_how_far_they_can_be_off_and_others_nothing() -> None:
+    job = {"workload": {"collective": "all_to_all", "size": "4 MiB"}, "npus": 8}
+    clos = {"topology": "clos", "size": 16, "leaf": 8, "oversubscription": 4, "bandwidth": "25 GB/s", "latency": "1 us"}
+    document = {
+        "jobs": [{**job, "placement": "spread"}, {**job}],
+        "cluster": {"npu": "h100-80gb", "dimensions": [clos]},
+        "system": {"collective": ["ring"], "chunks": 4},
+    }
+    spread = design_from(document)
+    (said,) = simulate(spread, "flow").not_modelled
+    assert f"off by {JOBS['ring'][4]} %" in said
+    assert simulate(spread.with_("jobs[0].placement", "packed"), "flow").not_modelled == ()

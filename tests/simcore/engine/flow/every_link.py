@@ -67,7 +67,8 @@ class Enumeration:
                 sent[place] += size * share
                 its = by_npu[npu, place][step]
                 its[way] = its.get(way, 0.0) + size * share
-        rate = max(map(_by_each, by_npu.values())) / self._seconds(served) / self.ranks.get(served.group, 1.0)
+        met = [its for (_, place), its in by_npu.items() if not self._is_queued(place)]
+        rate = max(map(_by_each, met or by_npu.values())) / self._seconds(served) / self.ranks.get(served.group, 1.0)
         loads = [(self._number(place), size / self._seconds(served) / rate) for place, size in sent.items()]
         return Stream(rate, tuple(loads), self._fastest(served))
 
@@ -157,12 +158,17 @@ class Enumeration:
             self.number[place] = len(self.links)
             dimension, _, number = place
             link, its = self.ways[dimension].links[number], self.design.cluster.dimensions[dimension]
-            block = block_of(its)
-            queued = not block.shares or (block.switched and min(link.source, link.target) < its.size)
             worn = bool(self.design.cluster.worn(dimension))
-            capacity = float("inf") if queued and not worn else link.rate * self.chunker.rate(its)
+            capacity = float("inf") if self._is_queued(place) and not worn else link.rate * self.chunker.rate(its)
             self.links.append(Link(capacity, f"{place}"))
         return self.number[place]
+
+    def _is_queued(self, place: Place) -> bool:
+        """Whether a link is one that an NPU's own queue counts."""
+        dimension, _, number = place
+        link, its = self.ways[dimension].links[number], self.design.cluster.dimensions[dimension]
+        block = block_of(its)
+        return not block.shares or (block.switched and min(link.source, link.target) < its.size)
 
 
 def _by_each(steps: Steps) -> float:

@@ -60,7 +60,7 @@ def test_a_sweep_whose_middle_link_has_half_its_rate_takes_11_blocks() -> None:
     assert simulate(design, "reference_links").iteration_time_s == pytest.approx(11 * block + latency, rel=1e-4)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "direct"])
+@pytest.mark.parametrize("algorithm", ["ring", "direct", "halving_doubling"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("between", "share"), [([0, 1], 0.25), ([3, 4], 0.5), ([1, 2], 0.5)])
 def test_one_chunk_along_a_worn_line_takes_as_long_as_its_messages(
@@ -68,7 +68,9 @@ def test_one_chunk_along_a_worn_line_takes_as_long_as_its_messages(
 ) -> None:
     design = worn("mesh", 8, algorithm, kind, between, share)
     links = simulate(design, "reference_links").iteration_time_s
-    assert simulate(design, "flow").iteration_time_s == pytest.approx(links, rel=0.05)
+    assert simulate(design, "flow").iteration_time_s == pytest.approx(
+        links, rel=0.05 if algorithm != "halving_doubling" else 0.07
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "direct", "halving_doubling"])
