@@ -92,6 +92,19 @@ def knee(front: Matrix) -> int | None:
     return int(np.argmax(below))
 
 
+def compromise_units(front: Matrix) -> NDArray[np.float64]:
+    """How much of each objective counts alike in a compromise `[M]`, of `front` `[N, M]`; infinity: it does not count.
+
+    With a knee the lengths of the front, as the knee has it. A front of two values has only ends, each a length away
+    from the other: there the mean size of each objective.
+    """
+    if knee(front) is None:
+        unit: NDArray[np.float64] = np.abs(front).mean(axis=0)
+    else:
+        unit = front.max(axis=0) - front.min(axis=0)
+    return np.where(unit > 0, unit, np.inf)
+
+
 def nearness(points: Matrix, front: Matrix) -> NDArray[np.float64]:
     """How far each of `points` `[N, M]` is from being undominated by `front` `[F, M]`, `[N]`.
 

@@ -9,13 +9,14 @@ by a weighted sum of the time and of what NPUs take for their work in it (`Goal`
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from dse.proof.branch import Brancher
+from dse.proof.job_list import JobList, QueuedJob
 from dse.proof.join import join_designs
 from dse.proof.parts import Networks, SpacePart
 from simcore.bounds.compute import compute_seconds, layers_joules, layers_seconds, shared_seconds, work_joules
@@ -38,16 +39,6 @@ class Goal:
 
 
 TIME = Goal("iteration_time")
-_SAME_COMPUTE = ("zero", "accumulate", "gather", "shard_group", "bucket")
-"""What changes memory and collectives alone."""
-
-
-@dataclass(frozen=True)
-class QueuedJob:
-    """A filling of workload and parallelism, and its design on some network."""
-
-    part: SpacePart
-    design: Design
 
 
 @dataclass(order=True, frozen=True)
@@ -68,6 +59,8 @@ class Entry:
     """What every NPU takes above idle, where that matters to the goal [J]."""
     open_layout: Design | None = field(default=None, compare=False)
     """Its design, where stages or recomputation are solved for each network: no Program bounds it on all of them."""
+    alike: tuple[QueuedJob, ...] = field(default=(), compare=False)
+    """Later jobs that are known by the same value so far."""
 
 
 class JobQueue:
@@ -105,15 +98,18 @@ class JobQueue:
         first = heappop(self._queue)
         if first.fits:
             return first
+        for job in first.alike:
+            heappush(self._queue, replace(first, number=job.number, job=job.part, alike=()))
         if first.open_layout is not None:
             shared = self.goal.value_of(shared_seconds(first.open_layout), first.joules)
-            heappush(self._queue, replace(first, least=max(shared, first.least), fits=True))
+            heappush(self._queue, replace(first, least=max(shared, first.least), fits=True, alike=()))
             return None
         for node in self._brancher.nodes(first.job, first.networks):
             joules = work_joules(node.design, node.program) if self.goal.per_joule and node.program else 0.0
             least = max(self.goal.value_of(node.compute, joules), first.least)
             after = (node.networks,) if first.after is None else first.after
-            heappush(self._queue, replace(first, least=least, networks=after, fits=True, joules=joules))
+            made = replace(first, least=least, networks=after, fits=True, joules=joules, alike=())
+            heappush(self._queue, made)
         return None
 
     def next(self) -> Entry | None:
@@ -126,38 +122,62 @@ class JobQueue:
         return None
 
 
-def sound_jobs(jobs: list[QueuedJob], anywhere: Networks) -> list[tuple[int, QueuedJob]]:
-    """The jobs that break no rule `anywhere`, each with its number."""
-    return [(number, job) for number, job in enumerate(jobs) if not check(join_designs(job.design, anywhere.design))]
+@dataclass(frozen=True)
+class FirstKey:
+    """What is known of jobs that compute alike, the first of which breaks no rule that holds everywhere."""
+
+    jobs: tuple[QueuedJob, ...]
+    seconds: float
+    """What one layer says of their time [s]."""
+    joules: float
+    """And of what every NPU takes above idle, where that is asked for [J]."""
+    open_layout: Design | None
 
 
-def layer_entries(
-    sound: list[tuple[int, QueuedJob]],
-    anywhere: Networks,
-    mine: list[Networks],
-    known: dict[Hashable, float],
-    goal: Goal,
-) -> Iterator[Entry]:
-    """`sound` jobs of a kind with layers by what one layer takes; `known` keeps what layers take."""
-    for number, job in sound:
-        design = join_designs(job.design, anywhere.design)
-        joules = layers_joules(design, known) if goal.per_joule else 0.0
-        least = goal.value_of(layers_seconds(design, known), joules)
-        if design.parallelism.solves:
-            yield Entry(least, number, job.part, (), None, joules=joules, open_layout=design)
-        else:
-            yield Entry(least, number, job.part, (anywhere,), tuple(mine))
+def first_keys(
+    jobs: JobList, anywhere: Networks, known: dict[Hashable, float], *, energetic: bool
+) -> Iterator[FirstKey]:
+    """The first keys of jobs of a kind with layers; `known` keeps what layers take.
+
+    Jobs before the first one that breaks no rule `anywhere` are left out; those after it are looked at in their turn.
+    """
+    for alike in jobs.alike:
+        for place, job in enumerate(alike):
+            design = join_designs(jobs.design_of(job), anywhere.design)
+            if check(design):
+                continue
+            joules = layers_joules(design, known) if energetic else 0.0
+            solves = design.parallelism.solves
+            its = alike[place : place + 1] if solves else alike[place:]
+            yield FirstKey(tuple(its), layers_seconds(design, known), joules, design if solves else None)
+            if not solves:
+                break
 
 
-def program_entries(jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> Iterator[Entry]:
-    """Jobs of another kind, by what the program of one takes that differs from them in `_SAME_COMPUTE` at most."""
-    known: dict[str, float] = {}
-    for number, job in enumerate(jobs):
-        kept = {k: v for k, v in (job.part.document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
-        text = repr((kept, job.part.document.get("software")))
-        if text not in known:
-            known[text] = _program_value(join_designs(job.design, mine[0].design), goal)
-        yield Entry(known[text], number, job.part, tuple(mine), None)
+def layer_entries(keys: Iterable[FirstKey], anywhere: Networks, mine: list[Networks], goal: Goal) -> Iterator[Entry]:
+    """Jobs of a kind with layers by what one layer takes."""
+    for key in keys:
+        least = goal.value_of(key.seconds, key.joules)
+        (first, *others), solved = key.jobs, key.open_layout is not None
+        networks, after = ((), None) if solved else ((anywhere,), tuple(mine))
+        yield Entry(
+            least,
+            first.number,
+            first.part,
+            networks,
+            after,
+            joules=key.joules,
+            open_layout=key.open_layout,
+            alike=tuple(others),
+        )
+
+
+def program_entries(jobs: JobList, mine: list[Networks], goal: Goal) -> Iterator[Entry]:
+    """Jobs of another kind, by what the program of one takes that computes alike."""
+    for alike in jobs.alike:
+        first, *others = alike
+        least = _program_value(join_designs(jobs.design_of(first), mine[0].design), goal)
+        yield Entry(least, first.number, first.part, tuple(mine), None, alike=tuple(others))
 
 
 def _program_value(design: Design, goal: Goal) -> float:

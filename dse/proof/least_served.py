@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dse.proof.branch import Brancher, JobNode
-from dse.proof.job_queue import QueuedJob
+from dse.proof.job_list import QueuedJob
 from dse.proof.join import join_designs
 from dse.proof.least import SECONDS, Search, Times
 from dse.proof.parts import Networks, SpacePart, parse_sound

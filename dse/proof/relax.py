@@ -13,13 +13,14 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from dse.proof.branch import Brancher, JobNode
-from dse.proof.job_queue import TIME, Entry, Goal, JobQueue, QueuedJob, layer_entries, program_entries, sound_jobs
+from dse.proof.job_list import JobList, group_by_workload
+from dse.proof.job_queue import TIME, Entry, FirstKey, Goal, JobQueue, first_keys, layer_entries, program_entries
 from dse.proof.join import neutral_network
 from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, whole_budget
-from dse.proof.parts import JOB, Networks, SpacePart, fillings, is_tied, parse_sound
+from dse.proof.parts import JOB, Networks, SpacePart, fillings, is_tied
 from dse.proof.unsold import sold_only
 from dse.space.fill import template_count
 from dse.space.npus import following_product
@@ -42,9 +43,9 @@ class LeastTimes:
     def __init__(self, space: Space) -> None:
         self._space, self._template = space, space.template
         self._known: dict[Key, Search] = {}
-        self._jobs: dict[int, dict[str, list[QueuedJob]]] = {}
+        self._jobs: dict[int, dict[str, JobList]] = {}
         self._layers: dict[str, dict[Hashable, float]] = {}
-        self._sound: dict[Key, list[tuple[int, QueuedJob]]] = {}
+        self._first: dict[Key, list[FirstKey]] = {}
         self._lifted: dict[bool, list[Networks]] = {}
         self._tied, self._sold = is_tied(space.template), sold_only(space)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
@@ -65,7 +66,7 @@ class LeastTimes:
         if jobs is None or not (mine or by == "layers" or not jobs):
             return Unknown()  # what whole Programs compute is known on a network only
         if by == "tokens":
-            return ServingSearch(jobs, mine, self._brancher, self._space)
+            return ServingSearch(jobs.jobs, mine, self._brancher, self._space)
         goals = (TIME, energy_goal(shape)) if self._energy else (TIME,)
         budget = whole_budget(self._template["cluster"])
         return Together(
@@ -90,37 +91,27 @@ class LeastTimes:
         mine = self._lifted_on(key, chunks=True)
         return self._brancher.nodes(job, mine) if mine else []
 
-    def _queue(self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], goal: Goal) -> JobQueue:
-        if kind_of(shape.workload).jobs_by != "layers":
-            return JobQueue(program_entries(jobs, mine, goal), self._brancher, goal)
-        known = self._layers.setdefault(self._npu_key(shape)[0], {})
-        return JobQueue(self._layered_entries(shape, jobs, mine, known, goal), self._brancher, goal)
+    def _queue(self, shape: Design, jobs: JobList, mine: list[Networks], goal: Goal) -> JobQueue:
+        layered = kind_of(shape.workload).jobs_by == "layers"
+        entries = self._layer_entries(shape, jobs, mine, goal) if layered else program_entries(jobs, mine, goal)
+        return JobQueue(entries, self._brancher, goal)
 
-    def _layered_entries(
-        self, shape: Design, jobs: list[QueuedJob], mine: list[Networks], known: dict[Hashable, float], goal: Goal
-    ) -> Iterator[Entry]:
+    def _layer_entries(self, shape: Design, jobs: JobList, mine: list[Networks], goal: Goal) -> Iterator[Entry]:
         key, anywhere = (shape.workload.model_dump_json(), *self._npu_key(shape)), neutral_network(shape)
-        if key not in self._sound:
-            self._sound[key] = sound_jobs(jobs, anywhere)
-        yield from layer_entries(self._sound[key], anywhere, mine, known, goal)
+        if key not in self._first:
+            known = self._layers.setdefault(key[1], {})
+            self._first[key] = list(first_keys(jobs, anywhere, known, energetic=self._energy))
+        yield from layer_entries(self._first[key], anywhere, mine, goal)
 
-    def _jobs_of(self, shape: Design, key: Key) -> list[QueuedJob] | None:
+    def _jobs_of(self, shape: Design, key: Key) -> JobList | None:
         """The jobs of a shape; None where there are too many, or where they follow from the network."""
         template = None if self._tied else self._job_template(key[2])
         if self._tied or template_count(template) > MOST_JOBS:
             return None
         if key[2] not in self._jobs:
-            by_workload: dict[str, list[QueuedJob]] = {}
-            texts: dict[str, str] = {}
-            document = shape.document()
-            for part in fillings(template) if template is not None else ():
-                design = parse_sound({**document, **part.document})
-                text = repr(part.document["workload"])
-                if text not in texts:
-                    texts[text] = design.workload.model_dump_json()
-                by_workload.setdefault(texts[text], []).append(QueuedJob(part, design))
-            self._jobs[key[2]] = by_workload
-        return self._jobs[key[2]].get(key[0], [])
+            parts = fillings(template) if template is not None else ()
+            self._jobs[key[2]] = group_by_workload(parts, shape)
+        return self._jobs[key[2]].get(key[0], JobList(shape))
 
     def _job_template(self, npus: int) -> dict[str, Any] | None:
         """The template of the jobs on so many NPUs; None where no degrees multiply to them."""
@@ -137,7 +128,7 @@ class LeastTimes:
     def _lifted_on(self, key: Key, chunks: bool) -> list[Networks]:
         """The lifted networks of a shape; see `lifted_networks`."""
         if chunks not in self._lifted:
-            job = next(job for by_workload in self._jobs.values() for jobs in by_workload.values() for job in jobs)
+            job = next(jobs.jobs[0] for by_workload in self._jobs.values() for jobs in by_workload.values())
             self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks, self._sold)
         return [networks for networks in self._lifted[chunks] if self._npu_key(networks.design) == key[1:]]
 

@@ -19,7 +19,7 @@ from simcore.metrics import CLUSTER, METRICS, is_of, moves
 WORTH = 0.2
 """Percent of the other objective that a percent of cost must buy."""
 AS_WELL = 0.01
-"""Designs whose mean objective differs by less of its size are as well balanced."""
+"""Designs whose objectives are each worse by less than this share are as good."""
 SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
@@ -65,33 +65,24 @@ def updates_old(trial: TrialRecord) -> float:
 
 
 def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
-    """The trial of the front to build: the robust pick where it is known, else the knee, else the best.
+    """The trial of the front to build: the robust pick where it is known, else the knee, else the best balanced one.
 
-    A front of several objectives without a knee has two values, of which neither is a compromise; there it is the best
-    balanced one, unless the robust pick is as well balanced.
+    With one objective that is the best.
     """
     if not summary.front:
         return None
-    robust = summary.what_if.robust
-    if len(record.objectives) > 1 and summary.knee is None:
-        sums = dict(zip((trial.number for trial in summary.front), _sums(record, summary.front), strict=True))
-        as_well = robust in sums and sums[robust] - min(sums.values()) < AS_WELL * len(record.objectives)
-        return robust if as_well else balanced(record, summary.front).number
-    if robust is not None:
-        return robust
-    return summary.front[0].number if summary.knee is None else summary.knee
+    if summary.what_if.robust is not None:
+        return summary.what_if.robust
+    if summary.knee is not None:
+        return summary.knee
+    return (summary.front[0] if len(record.objectives) == 1 else balanced(record, summary.front)).number
 
 
 def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:
     """The least sum of objectives, each in units of its mean size over the trials; of equals the first."""
-    return trials[int(np.argmin(_sums(record, trials)))]
-
-
-def _sums(record: StudyRecord, trials: Sequence[TrialRecord]) -> list[float]:
     values = record.losses(tuple(trials))
     unit = np.abs(values).mean(axis=0)
-    sums: list[float] = (values / np.where(unit > 0, unit, 1.0)).sum(axis=1).tolist()
-    return sums
+    return trials[int(np.argmin((values / np.where(unit > 0, unit, 1.0)).sum(axis=1)))]
 
 
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:

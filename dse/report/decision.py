@@ -35,6 +35,8 @@ NEAR = 0.05
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _NEAR_TEXT = "too near to tell"
+_FAR = 0.25
+"""By which share of its mean an objective of a design may differ that is still a rival."""
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
@@ -241,13 +243,16 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     losses = record.losses((trial, *(by_number[family.chosen] for family in others)))
     size = abs(losses).mean(axis=0)
     far = (abs(losses[1:] - losses[0]) / (size + (size == 0))).max(axis=1)
-    rival = others[int(far.argmin())]
+    rival, lead = (
+        others[int(far.argmin())],
+        "closest rival:" if far.min() < _FAR else "no rival is near; the closest is",
+    )
     changes = [_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives]
     worse = losses[1 + others.index(rival)] > losses[0]
     doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
     verdict = ": as good a choice until both are measured" if doubts and all(doubts) else ""
     named = f"trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}"
-    return f"closest rival: {named}, {', '.join(changes)}{verdict}"
+    return f"{lead} {named}, {', '.join(changes)}{verdict}"
 
 
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:

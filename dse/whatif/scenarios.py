@@ -10,8 +10,8 @@ are the front and the dominated designs nearest to it. In each scenario all of t
 
 The *robust pick* of one objective is the contender with the least regret in the worst but one of ten scenarios. Of
 several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
-contender that is the best compromise in that scenario, the least sum of objectives, each in lengths of the front (as
-its knee has it). Of equals it is the one that is sooner on the front, then the first.
+contender that is the best compromise in that scenario, the least sum of objectives, each in units of
+`dse.evaluate.pareto.compromise_units`. Of equals it is the one that is sooner on the front, then the first.
 
 The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
 scenarios, beside the contenders.
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.note import Note, be_silent
-from dse.evaluate.pareto import dominated_mask, front_mask
+from dse.evaluate.pareto import compromise_units, dominated_mask, front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
@@ -165,9 +165,7 @@ def _robust(
     place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
     if len(record.objectives) == 1:
         return min(numbers, key=lambda n: (sure[n].regret_p90, -sure[n].on_front, place.get(n, len(place))))
-    nominal = record.losses(tuple(front))
-    span = nominal.max(axis=0) - nominal.min(axis=0)
-    scaled = (lost / np.where(span > 0, span, np.inf)[:, None, None]).sum(axis=0)
+    scaled = (lost / compromise_units(record.losses(tuple(front)))[:, None, None]).sum(axis=0)
     behind = scaled - scaled.min(axis=0)
     short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
     return min(short, key=lambda number: (short[number], -sure[number].on_front, place[number]))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dse.evaluate.pareto import front_mask, hypervolume, knee, nearness, reference_point
+from dse.evaluate.pareto import compromise_units, front_mask, hypervolume, knee, nearness, reference_point
 
 
 def staircase(n: int) -> Any:
@@ -165,3 +165,11 @@ def test_a_point_moved_by_its_nearness_is_not_beaten_in_all_objectives_and_by_le
     for point, shift in zip(points, far, strict=True):
         beaten = [((front < point - moved * unit).all(axis=1)).any() for moved in (shift + 1e-6, shift - 1e-6)]
         assert beaten == [False, True]
+
+
+def test_a_compromise_counts_in_lengths_of_a_front_with_a_knee_and_else_in_mean_sizes() -> None:
+    """Of two ends each is a length away from the other, however little one of them costs."""
+    ends = np.array([[2.0, 10.0], [1.0, 11.0]])
+    assert compromise_units(ends).tolist() == [1.5, 10.5]
+    assert compromise_units(np.vstack([ends, [1.2, 10.1]])).tolist() == [1.0, 1.0]
+    assert compromise_units(np.array([[0.0, 3.0]])).tolist() == [np.inf, 3.0]
