@@ -9,14 +9,18 @@ Kernels take arrays and numbers only, so that a cache written by an older versio
 
 numba's cache looks at the file of a function, and not at what the function calls: after a change in one file it would
 join new machine code with old, which crashes. So a kernel's stamp here is the code of all kernels it reaches, in which
-modules they lie, how they are compiled, and the constants they use.
+modules they lie, how they are compiled, and the constants they use. The files of machine code are named by it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from glob import escape
+from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any, TypeVar, cast
 
 from simcore import compiling
@@ -64,6 +68,19 @@ else:
     class _SharedCache(_Cache):  # type: ignore[misc]
         """A cache that one process fills at a time: the others wait, and read what it wrote."""
 
+        def stamp(self, digest: str) -> None:
+            """Keep what has this digest, in files of their own names.
+
+            numba writes the index first, and numbers its files from one for each stamp: a process that is killed in
+            between, or one of another version, would leave its index before another one's machine code.
+            """
+            self._cache_file._source_stamp = digest
+            self._cache_file._data_name_pattern = f"{self._stem}.{digest[:16]}.{{number:d}}.nbc"
+
+        @property
+        def _stem(self) -> str:
+            return str(self._cache_file._index_name).removesuffix(".nbi")
+
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             found = super().load_overload(sig, target_context)
             if found is None:
@@ -76,8 +93,18 @@ else:
         def save_overload(self, sig: Any, data: Any) -> None:
             try:
                 super().save_overload(sig, data)
+                self._remove_old()
             finally:
                 self.release()
+
+        def _remove_old(self) -> None:
+            """Remove the machine code of other versions of the kernel."""
+            folder = Path(self._cache_file._cache_path)
+            of_now = f"{self._stem}.{self._cache_file._source_stamp[:16]}."
+            for path in folder.glob(f"{escape(self._stem)}.*.nbc"):
+                if not path.name.startswith(of_now):
+                    with contextlib.suppress(OSError):  # another process was quicker
+                        path.unlink()
 
         def release(self) -> None:
             """Let others compile."""
@@ -114,27 +141,29 @@ else:
         """The kernel with its stamp where numba looks for the time of its file."""
         if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
             machine_code._cache.__class__ = _SharedCache  # a second one would look at the disk again, for each kernel
-            machine_code._cache._cache_file._source_stamp = kernel_digest(machine_code)
+            machine_code._cache.stamp(kernel_digest(machine_code))
         return cast("F", machine_code)
 
 
 def kernel_digest(kernel: Any) -> str:
     """Digest of a kernel: its module, which the cache imports, its code, how it is compiled, what it takes from there.
 
-    That is numbers, and the kernels that it calls.
+    That is numbers, and the kernels that it calls, from modules that it names, too.
     """
     function = getattr(kernel, "py_func", kernel)
-    code = function.__code__
-    parts = [
-        function.__module__,
-        code.co_code.hex(),
-        repr(code.co_consts),
-        repr(sorted(getattr(kernel, "targetoptions", {}).items())),
-    ]
-    for name in code.co_names:
-        value: Any = function.__globals__.get(name)
-        if isinstance(value, int | float):
-            parts.append(f"{name}={value}")
-        elif hasattr(value, "py_func"):
-            parts.append(kernel_digest(value))
+    options = repr(sorted(getattr(kernel, "targetoptions", {}).items()))
+    parts = [function.__module__, options, *_code_parts(function.__code__, function.__globals__)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _code_parts(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
+    yield code.co_code.hex()
+    for constant in code.co_consts:  # a comprehension is code, whose text names an address
+        yield from _code_parts(constant, names) if isinstance(constant, CodeType) else (repr(constant),)
+    modules = [value for name in code.co_names if isinstance(value := names.get(name), ModuleType)]
+    for name in code.co_names:
+        for value in (names.get(name), *(getattr(module, name, None) for module in modules)):
+            if isinstance(value, int | float):
+                yield f"{name}={value}"
+            elif hasattr(value, "py_func"):
+                yield kernel_digest(value)

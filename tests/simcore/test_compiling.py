@@ -85,3 +85,25 @@ def test_of_processes_that_begin_together_one_compiles(tmp_path: Path, monkeypat
     processes = [start(tmp_path, RUN, str(number)) for number in range(3)]
     missed = [int(process.communicate(timeout=300)[0]) for process in processes]
     assert sorted(missed) == [0, 0, 1]
+
+
+def test_machine_code_of_another_version_is_never_taken_and_goes(tmp_path: Path) -> None:
+    """numba writes the index before the code: who is killed in between leaves another version's code under its name."""
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    folder = tmp_path / "__pycache__"
+
+    def misses() -> str:
+        process = start(tmp_path, RUN, "3")
+        return process.communicate(timeout=120)[0]
+
+    assert (misses(), misses()) == ("1\n", "0\n")
+    (old,) = folder.glob("kernels.double*.nbc")
+    kept = old.read_bytes()
+    (tmp_path / "kernels.py").write_text(KERNEL.replace("return 2 * x", "y = x + x\n    return y"))
+    assert misses() == "1\n"
+    (new,) = folder.glob("kernels.double*.nbc")
+    assert new.name != old.name
+    old.write_bytes(kept)
+    new.unlink()
+    assert misses() == "1\n"
+    assert list(folder.glob("kernels.double*.nbc")) == [new]

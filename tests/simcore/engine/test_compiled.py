@@ -1,5 +1,7 @@
 """The disk cache of compiled kernels follows what a kernel calls, not only its own file."""
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,20 @@ def test_the_stamp_changes_with_a_called_kernel_and_with_a_constant(monkeypatch:
     with_other_constant = kernel_digest(_outer)
     monkeypatch.setitem(globals(), "_inner", inlined(lambda x: x - STEP))
     assert len({before, with_other_constant, kernel_digest(_outer)}) == 3
+
+
+def test_the_stamp_is_the_same_in_every_process_and_follows_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comprehension's text names an address; a module's number is as good as one's own."""
+    source = "def total(xs):\n    return sum([x * numbers.STEP for x in xs])\n"
+    numbers = ModuleType("numbers")
+    monkeypatch.setattr(numbers, "STEP", 1, raising=False)
+    names = [{"__name__": "here", "numbers": numbers} for _ in range(2)]
+    for each in names:
+        exec(source, each)
+    before, again = (kernel_digest(each["total"]) for each in names)
+    assert before == again
+    monkeypatch.setattr(numbers, "STEP", 2)
+    assert kernel_digest(names[0]["total"]) != before
 
 
 def test_numba_takes_the_stamp() -> None:
