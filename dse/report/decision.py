@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dse.buy.regret import REGRET
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
-from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE
 from dse.report.assumptions import describe_assumptions
+from dse.report.built import describe_build
 from dse.report.choice import AS_WELL, Payoff, knees_at_prices, payoff, pick_of_front, recommended, updates_old
-from dse.report.describe import headline
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
@@ -40,9 +38,7 @@ _FAR = 0.25
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
-_JOB = ("workload", "batch", "sequence", "precision")
 _LEAVES_OUT_OLD = "('constraints: [staleness <= 0]' leaves such designs out)"
-_HOW = ("ZeRO", "microbatch", "schedule", "interleave", "recompute", "servers", "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     trial = record.trials.numbered(number)
     assert trial is not None
     told = (
-        _build(trial),
+        describe_build(trial),
         _describe_models(record),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
@@ -75,18 +71,6 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
-
-
-def _build(trial: TrialRecord) -> str:
-    document = trial.decided_document or {}
-    network = headline(document, ("topology", "bandwidth"))
-    what = headline(document, ("NPUs", "power cap")) + (f" on {network} an NPU" if network else "")
-    if trial.workloads:
-        return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
-    job = headline(document, ("jobs",)) or headline(document, _JOB)
-    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) not in (BY_NAME[aspect].quiet, USUAL_SCHEDULE)]
-    how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
-    return f"Build trial {trial.number} for {job or 'the workload'}: {what}{f', with {how}' if how else ''}."
 
 
 def _describe_models(record: StudyRecord) -> str:
@@ -133,15 +117,6 @@ def _describe_staleness(trial: TrialRecord) -> str:
         f"{text[0].upper()}{text[1:]}: iterations are compared here, not trainings, and how many more tokens it needs "
         f"is not modelled {_LEAVES_OUT_OLD}."
     )
-
-
-def _degrees(document: Mapping[str, Any]) -> str:
-    parallelism = document.get("parallelism")
-    if not isinstance(parallelism, Mapping):
-        return ""
-    known = {name: parallelism.get(name, 1) for name in DEGREES}
-    said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
-    return said or "no parallelism"
 
 
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:

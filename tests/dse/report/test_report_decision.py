@@ -11,6 +11,7 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.built import describe_build
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
@@ -135,6 +136,22 @@ def test_an_interval_of_the_throughput_is_that_of_the_time_turned_round() -> Non
     made = studies.simulated(0, 2.0, 2e7, names)
     slow = replace(made, metrics={**(made.metrics or {}), "iteration_time_interval_s": [1.0, 4.0]})
     assert "(nine times in ten 0.5243 to 2.097)" in decided(studies.record([slow], names)).sentences[1]
+
+
+def test_what_is_built_names_what_its_fabric_is_of_and_how_each_of_several_jobs_is_cut() -> None:
+    """How thin a network is, and how it routes, is often the question."""
+    made = trial(0, 1.0, 1e7)
+    design = dict(made.design or {})
+    uplinks = {"topology": "clos", "size": 4, "bandwidth": "50 GB/s", "leaf": 2, "oversubscription": [2.0, 4.0]}
+    uplinks |= {"routing": "ecmp", "connections": 1, "nics": 1, "switch": "qm9700"}
+    inner = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "oversubscription": 1.0, "in_network": False}
+    fabric = {**design, "cluster": {"npu": "h100-80gb", "dimensions": [inner, uplinks]}}
+    told = describe_build(replace(made, design=fabric))
+    assert "(leaves of 2, 2/4:1 oversubscribed, ecmp routing, 1 NIC a node, qm9700 switches), with " in told
+    jobs = [{"name": "a", "npus": 8, "parallelism": {"tensor": 2}, "placement": "spread"}, {"npus": 24}]
+    several = {**{k: v for k, v in fabric.items() if k not in ("workload", "parallelism")}, "jobs": jobs}
+    told = describe_build(replace(made, design=several))
+    assert told.endswith("with a in tensor 2, placed spread; job 1 in no parallelism.")
 
 
 def test_the_robust_pick_is_built_where_it_is_not_the_knee() -> None:

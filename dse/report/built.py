@@ -1,0 +1,78 @@
+"""The first sentence of a decision: what to build, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from dse.evaluate.record import TrialRecord
+from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE, Document
+from dse.report.describe import headline
+from dse.report.units import clean_text
+
+_JOB = ("workload", "batch", "sequence", "precision")
+_HOW = ("ZeRO", "microbatch", "schedule", "interleave", "recompute", "servers", "partition")
+
+
+def describe_build(trial: TrialRecord) -> str:
+    """What to build, for which work, and how that is cut."""
+    document = trial.decided_document or {}
+    network = headline(document, ("topology", "bandwidth"))
+    what = headline(document, ("NPUs", "power cap")) + (f" on {network} an NPU" if network else "")
+    if fabric := ", ".join(dict.fromkeys(_describe_fabric(document))):
+        what = f"{what} ({fabric})"
+    if trial.workloads:
+        return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
+    if jobs := headline(document, ("jobs",)):
+        return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}."
+    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) not in (BY_NAME[aspect].quiet, USUAL_SCHEDULE)]
+    how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
+    for_what = headline(document, _JOB) or "the workload"
+    return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}."
+
+
+_FABRIC: dict[str, Callable[[Any], str]] = {
+    "leaf": lambda size: f"leaves of {size}",
+    "oversubscription": lambda ratio: f"{ratio}:1 oversubscribed",
+    "routing": lambda name: f"{name} routing",
+    "connections": lambda count: f"{count} connections",
+    "nics": lambda count: f"{count} NIC{'s' * (count != '1')} a node",
+    "switch": lambda name: f"{name} switches",
+    "in_network": lambda _: "reduction in switches",
+}
+"""What else of a dimension is bought or set, with how it is said."""
+_USUAL = (None, False, 1, 1.0)
+
+
+def _describe_fabric(document: Document) -> Iterator[str]:
+    """What each dimension has beside its sizes and rates, but for what goes without saying."""
+    listed = (document.get("cluster") or {}).get("dimensions")
+    for dimension in listed if isinstance(listed, list | tuple) else ():
+        for key, say in _FABRIC.items():
+            value = dimension.get(key) if isinstance(dimension, Mapping) else None
+            if key == "nics" or value not in _USUAL:
+                yield from () if value is None else (say(_short(value)),)
+
+
+def _short(value: Any) -> str:
+    """A value in few letters; those of several levels one after another."""
+    if isinstance(value, list | tuple):
+        return "/".join(map(_short, value))
+    return f"{value:g}" if isinstance(value, float) else clean_text(value)
+
+
+def _describe_jobs(document: Document) -> Iterator[str]:
+    """How each of several jobs is cut and placed."""
+    for number, job in enumerate(document["jobs"]):
+        placement = job.get("placement")
+        placed = f", placed {clean_text(placement)}" if isinstance(placement, str) else ""
+        yield f"{clean_text(job.get('name') or f'job {number}')} in {_degrees(job) or 'no parallelism'}{placed}"
+
+
+def _degrees(document: Document) -> str:
+    parallelism = document.get("parallelism")
+    if not isinstance(parallelism, Mapping):
+        return ""
+    known = {name: parallelism.get(name, 1) for name in DEGREES}
+    said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
+    return said or "no parallelism"
