@@ -1,4 +1,4 @@
-"""Which parameters matter: PED-ANOVA (Watanabe, Bansal, Hutter 2023) over the feasible trials.
+"""Which parameters matter: PED-ANOVA (Watanabe, Bansal, Hutter 2023), Optuna's, over the feasible trials.
 
 It asks which parameters the best tenth of some trials have in common that the others have not. Three questions: what
 makes an objective good *overall*; what brings a design near *the front*; and, among the designs near the front, what
@@ -10,6 +10,7 @@ be compared; those of branches are left out.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from dse.evaluate.pareto import nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.values import cell
+from dse.space.hole import magnitude
 
 LEAST = 20
 """Trials below which nothing is said."""
@@ -28,10 +30,6 @@ MOST = 2000
 """Feasible trials that are looked at, the latest."""
 NEAR = 0.25
 """Share of those that count as near the front, `LEAST` at least."""
-BEST = 0.1
-"""Share of some trials that are the best of them; of equal ones all."""
-_NEVER = 1e-12
-"""Density of what is never drawn."""
 
 Shares = Mapping[str, float]
 
@@ -78,35 +76,37 @@ def _shares_by_objective(
 
 def _shares(trials: tuple[TrialRecord, ...], losses: NDArray[np.float64]) -> Shares:
     """Shares of what sets the lowest tenth of `losses` `[trials]` apart."""
+    import optuna
+    from optuna.distributions import CategoricalDistribution
+    from optuna.importance import PedAnovaImportanceEvaluator
+
     shared = [path for path in trials[0].params if all(path in trial.params for trial in trials)]
     values = {path: [cell(trial.params[path]) for trial in trials] for path in shared}
-    if losses.min() == losses.max():
+    varying = {
+        path: CategoricalDistribution(sorted(set(texts), key=lambda text: (magnitude(text) or 0.0, text)))
+        for path, texts in values.items()
+        if len(set(texts)) > 1
+    }
+    if not varying or losses.min() == losses.max():
         return {}
-    best = losses <= np.sort(losses)[math.ceil(BEST * len(losses)) - 1]
-    shares = {path: _divergence(texts, best) for path, texts in values.items() if len(set(texts)) > 1}
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study = optuna.create_study()
+        study.add_trials(
+            [
+                optuna.create_trial(
+                    value=float(loss),
+                    params={path: values[path][row] for path in varying},
+                    distributions=dict(varying),
+                )
+                for row, loss in enumerate(losses)
+            ]
+        )
+        shares = PedAnovaImportanceEvaluator().evaluate(study)
     total = math.fsum(shares.values())
     if total <= 0:
         return {}
-    # The last digit is not the same on every machine.
-    rounded = {path: round(share / total, DIGITS) for path, share in shares.items()}
+    # Optuna goes through a set: neither the order nor the last digit is the same in every process.
+    rounded = {path: round(float(share) / total, DIGITS) for path, share in shares.items()}
     return dict(sorted(rounded.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _divergence(texts: list[str], best: NDArray[np.bool_]) -> float:
-    """The Pearson divergence of the values of the `best` trials from those of all (`texts`, one for each trial)."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    found = np.array([places[text] for text in texts])
-    among_best, among_all = (_density(np.bincount(some, minlength=len(places))) for some in (found[best], found))
-    return float(among_all @ (among_best / among_all - 1) ** 2)
-
-
-def _density(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The density of values that came so often: a kernel for each value that came, and an even one as the prior.
-
-    Of K kernels each has 1 / K for every value beside 1 for its own, before it is scaled to add up to 1; the kernels
-    count as often as their values came, the prior once.
-    """
-    kernels = np.count_nonzero(counts) + 1
-    own = (counts + counts.sum() / kernels) / (1 + len(counts) / kernels)
-    density: NDArray[np.float64] = (own + 1 / len(counts)) / (counts.sum() + 1) + _NEVER
-    return density

@@ -7,11 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import optuna
 import pytest
 import report_studies as studies
-from optuna.distributions import CategoricalDistribution
-from optuna.importance import PedAnovaImportanceEvaluator
 from page_data import data_of
 from test_report_terminal import printed
 
@@ -68,25 +65,6 @@ def test_importance_overall_of_the_front_and_on_it_find_the_parameter_that_decid
     for shares_of in (*found.overall.values(), found.of_front, *found.near_front.values()):
         assert sum(shares_of.values()) == pytest.approx(1.0, abs=1e-4)
         assert shares_of.get("idle", 0.0) < 0.5 * max(shares_of.values())
-
-
-def test_importance_is_that_of_the_evaluator_of_optuna() -> None:
-    draw = np.random.default_rng(1)
-    trials = []
-    for number in range(60):
-        params: dict[str, Any] = {"speed": int(draw.integers(0, 5)), "waste": int(draw.integers(0, 3)), "idle": 1}
-        time = round(10.0 - params["speed"] + params["waste"] * float(draw.integers(0, 2)), 1)
-        trials.append(studies.simulated(number, time, 1e7, params=params))
-    study = optuna.create_study()
-    choices = {name: CategoricalDistribution(sorted({t.params[name] for t in trials})) for name in ("speed", "waste")}
-    for trial in trials:
-        params = {name: trial.params[name] for name in choices}
-        value = trial.values["iteration_time"]
-        study.add_trial(optuna.create_trial(value=value, params=params, distributions=choices))
-    expected = PedAnovaImportanceEvaluator().evaluate(study)
-    whole = sum(expected.values())
-    found = importance(studies.record(trials)).overall["iteration_time"]
-    assert found == pytest.approx({name: share / whole for name, share in expected.items()}, abs=1e-6)
 
 
 def test_long_headings_are_broken_so_that_columns_are_as_narrow_as_their_numbers() -> None:
