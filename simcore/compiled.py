@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from glob import escape
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -68,20 +69,29 @@ else:
     class _SharedCache(_Cache):  # type: ignore[misc]
         """A cache that one process fills at a time: the others wait, and read what it wrote."""
 
-        def stamp(self, digest: str) -> None:
-            """Keep what has this digest, in files of their own names.
+        kernel: Any
 
-            numba writes the index first, and numbers its files from one for each stamp: a process that is killed in
-            between, or one of another version, would leave its index before another one's machine code.
+        def stamp(self) -> None:
+            """Keep what has the kernel's digest, in files of their own names.
+
+            Not before the kernel is asked for: what it calls may be defined after it. numba writes the index first, and
+            numbers its files from one for each stamp: a process that is killed in between, or one of another version,
+            would leave its index before another one's machine code.
             """
-            self._cache_file._source_stamp = digest
-            self._cache_file._data_name_pattern = f"{self._stem}.{digest[:16]}.{{number:d}}.nbc"
+            self._cache_file._source_stamp = self.digest
+            self._cache_file._data_name_pattern = f"{self._stem}.{self.digest[:16]}.{{number:d}}.nbc"
+
+        @cached_property
+        def digest(self) -> str:
+            """The stamp of the kernel, which is the one that has this cache."""
+            return kernel_digest(self.kernel)
 
         @property
         def _stem(self) -> str:
             return str(self._cache_file._index_name).removesuffix(".nbi")
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
+            self.stamp()
             found = super().load_overload(sig, target_context)
             if found is None:
                 compiling.claim(self._lock_path)
@@ -100,7 +110,7 @@ else:
         def _remove_old(self) -> None:
             """Remove the machine code of other versions of the kernel."""
             folder = Path(self._cache_file._cache_path)
-            of_now = f"{self._stem}.{self._cache_file._source_stamp[:16]}."
+            of_now = f"{self._stem}.{self.digest[:16]}."
             for path in folder.glob(f"{escape(self._stem)}.*.nbc"):
                 if not path.name.startswith(of_now):
                     with contextlib.suppress(OSError):  # another process was quicker
@@ -117,15 +127,18 @@ else:
     def is_ready(kernel: Any) -> bool:
         """Whether the disk has machine code of a kernel, so that nobody waits for it."""
         cache = getattr(kernel, "_cache", None)
-        return cache is None or bool(cache._cache_file._load_index())
+        if not isinstance(cache, _SharedCache):
+            return True
+        cache.stamp()
+        return bool(cache._cache_file._load_index())
 
     def compiled(function: F) -> F:
         """With numba: compiled at the first call, cached on disk until it or a kernel it calls changes."""
-        return _stamped(function, njit(cache=True, error_model="numpy")(function))
+        return _shared(function, njit(cache=True, error_model="numpy")(function))
 
     def borrowing(function: F) -> F:
         """With numba: as `compiled`, for what makes no arrays; numba refuses to compile what does."""
-        return _stamped(function, njit(cache=True, **UNCOUNTED)(function))
+        return _shared(function, njit(cache=True, **UNCOUNTED)(function))
 
     def inlined(function: F) -> F:
         """With numba: part of its compiled callers, for what makes no arrays."""
@@ -137,11 +150,11 @@ else:
         part: Any = njit(inline="always", error_model="numpy")(function)
         return cast("F", part)
 
-    def _stamped(function: F, machine_code: Any) -> F:
-        """The kernel with its stamp where numba looks for the time of its file."""
+    def _shared(function: F, machine_code: Any) -> F:
+        """The kernel with a cache that follows what it calls."""
         if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
             machine_code._cache.__class__ = _SharedCache  # a second one would look at the disk again, for each kernel
-            machine_code._cache.stamp(kernel_digest(machine_code))
+            machine_code._cache.kernel = machine_code
         return cast("F", machine_code)
 
 

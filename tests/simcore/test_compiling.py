@@ -27,6 +27,17 @@ from kernels import double
 assert double(int(sys.argv[1])) == 2 * int(sys.argv[1])
 print(sum(double.stats.cache_misses.values()))
 """
+TOP_DOWN = """
+from simcore.compiled import compiled
+
+@compiled
+def double(x):
+    return _twice(x)
+
+@compiled
+def _twice(x):
+    return 2 * x
+"""
 CLAIM = """
 import sys
 from simcore import compiling
@@ -107,3 +118,12 @@ def test_machine_code_of_another_version_is_never_taken_and_goes(tmp_path: Path)
     new.unlink()
     assert misses() == "1\n"
     assert list(folder.glob("kernels.double*.nbc")) == [new]
+
+
+def test_a_kernel_follows_what_is_defined_after_it(tmp_path: Path) -> None:
+    def misses(source: str) -> str:
+        (tmp_path / "kernels.py").write_text(source)
+        return start(tmp_path, RUN, "3").communicate(timeout=120)[0]
+
+    other = TOP_DOWN.replace("return 2 * x", "return x + x")
+    assert [misses(each) for each in (TOP_DOWN, TOP_DOWN, other, other)] == ["1\n", "0\n", "1\n", "0\n"]
