@@ -14,7 +14,7 @@ from dse.proof.join import join_designs
 from dse.proof.parts import SpacePart, parse_sound
 from simcore.design.design import Design
 
-SAME_COMPUTE = frozenset({"zero", "accumulate", "gather", "shard_group", "bucket"})
+_SAME_COMPUTE = frozenset({"zero", "accumulate", "gather", "shard_group", "bucket"})
 """Keys of `parallelism` that change memory and collectives alone."""
 
 
@@ -47,7 +47,7 @@ class JobList:
         found: dict[str, list[QueuedJob]] = {}
         for job in self.jobs:
             document = job.part.document
-            kept = {k: v for k, v in (document.get("parallelism") or {}).items() if k not in SAME_COMPUTE}
+            kept = {k: v for k, v in (document.get("parallelism") or {}).items() if k not in _SAME_COMPUTE}
             found.setdefault(repr((kept, document.get("software"))), []).append(job)
         return list(found.values())
 

@@ -100,16 +100,16 @@ class JobQueue:
             return first
         for job in first.alike:
             heappush(self._queue, replace(first, number=job.number, job=job.part, alike=()))
+        first = replace(first, alike=())
         if first.open_layout is not None:
             shared = self.goal.value_of(shared_seconds(first.open_layout), first.joules)
-            heappush(self._queue, replace(first, least=max(shared, first.least), fits=True, alike=()))
+            heappush(self._queue, replace(first, least=max(shared, first.least), fits=True))
             return None
         for node in self._brancher.nodes(first.job, first.networks):
             joules = work_joules(node.design, node.program) if self.goal.per_joule and node.program else 0.0
             least = max(self.goal.value_of(node.compute, joules), first.least)
             after = (node.networks,) if first.after is None else first.after
-            made = replace(first, least=least, networks=after, fits=True, joules=joules, alike=())
-            heappush(self._queue, made)
+            heappush(self._queue, replace(first, least=least, networks=after, fits=True, joules=joules))
         return None
 
     def next(self) -> Entry | None:

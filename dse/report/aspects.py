@@ -109,11 +109,14 @@ def _workload(design: Document) -> str | None:
 
 def _jobs(design: Document) -> str | None:
     """Several jobs: each by its name, and how many NPUs it has."""
-    listed = _value_at(design, "jobs")
+    return ", ".join(f"{name} on {_job_npus(job)}" for name, job in jobs_of(design)) or None
+
+
+def jobs_of(design: Document) -> list[tuple[str, Document]]:
+    """Each of several jobs with its name; none where there is one."""
+    listed = design.get("jobs")
     jobs = [job for job in listed if isinstance(job, Mapping)] if isinstance(listed, (list, tuple)) else []
-    names = [clean_text(job.get("name") or f"job {number}") for number, job in enumerate(jobs)]
-    told = [f"{name} on {_job_npus(job)}" for name, job in zip(names, jobs, strict=True)]
-    return ", ".join(told) or None
+    return [(clean_text(job.get("name") or f"job {number}"), job) for number, job in enumerate(jobs)]
 
 
 def _job_npus(job: Document) -> str:
@@ -121,7 +124,8 @@ def _job_npus(job: Document) -> str:
     return f"{len(nodes)} nodes" if isinstance(nodes, (list, tuple)) else f"{clean_text(job.get('npus'))} NPUs"
 
 
-def _dimensions(design: Document) -> list[Document]:
+def dimensions_of(design: Document) -> list[Document]:
+    """The entries of `cluster.dimensions`; none where they are not listed."""
     listed = _value_at(design, "cluster.dimensions")
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, (list, tuple)) else []
 
@@ -139,7 +143,7 @@ def _servers(design: Document) -> str:
 def _npus(design: Document) -> str | None:
     npu = _value_at(design, "cluster.npu")
     count = _value_at(design, "cluster.npus")
-    sizes = [entry.get("size") for entry in _dimensions(design)]
+    sizes = [entry.get("size") for entry in dimensions_of(design)]
     if sizes and all(isinstance(size, int) for size in sizes):
         count = math.prod(sizes)
     return (
@@ -171,7 +175,7 @@ def _recompute(design: Document) -> str | None:
 def _topology(design: Document) -> str | None:
     blocks = [
         f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean_text(entry.get('size'))})"
-        for entry in _dimensions(design)
+        for entry in dimensions_of(design)
     ]
     fabric = _value_at(design, "cluster.fabric")
     return "_".join(blocks) or (None if fabric is None else shorten_value(fabric))
@@ -181,7 +185,7 @@ def _quantities(
     key: str, kind: str, steps: tuple[tuple[float, str], ...], least: float
 ) -> Callable[[Document], str | None]:
     def read(design: Document) -> str | None:
-        texts = [entry.get(key) for entry in _dimensions(design)]
+        texts = [entry.get(key) for entry in dimensions_of(design)]
         if not texts or None in texts:
             return None
         try:
@@ -200,7 +204,7 @@ def _quantities(
 
 
 def _tiers(design: Document) -> str | None:
-    tiers = [entry.get("tier") for entry in _dimensions(design)]
+    tiers = [entry.get("tier") for entry in dimensions_of(design)]
     return clean_text("/".join(map(str, tiers))) if any(tiers) else None
 
 
@@ -235,7 +239,7 @@ def _scheduling(design: Document) -> str | None:
 
 def dimension_extras(design: Document) -> dict[str, str]:
     """What the dimensions have beyond topology, size, bandwidth, latency and tier: key -> `a/b`."""
-    dimensions = _dimensions(design)
+    dimensions = dimensions_of(design)
     keys = dict.fromkeys(key for entry in dimensions for key in entry if key not in _DIMENSION)
     return {
         clean_text(key): "/".join(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
-from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE, Document
+from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE, Document, dimensions_of, jobs_of
 from dse.report.describe import headline
 from dse.report.units import clean_text
 
@@ -46,10 +46,9 @@ _USUAL = (None, False, 1, 1.0)
 
 def _describe_fabric(document: Document) -> Iterator[str]:
     """What each dimension has beside its sizes and rates, but for what goes without saying."""
-    listed = (document.get("cluster") or {}).get("dimensions")
-    for dimension in listed if isinstance(listed, list | tuple) else ():
+    for dimension in dimensions_of(document):
         for key, say in _FABRIC.items():
-            value = dimension.get(key) if isinstance(dimension, Mapping) else None
+            value = dimension.get(key)
             if key == "nics" or value not in _USUAL:
                 yield from () if value is None else (say(_short(value)),)
 
@@ -63,10 +62,10 @@ def _short(value: Any) -> str:
 
 def _describe_jobs(document: Document) -> Iterator[str]:
     """How each of several jobs is cut and placed."""
-    for number, job in enumerate(document["jobs"]):
+    for name, job in jobs_of(document):
         placement = job.get("placement")
         placed = f", placed {clean_text(placement)}" if isinstance(placement, str) else ""
-        yield f"{clean_text(job.get('name') or f'job {number}')} in {_degrees(job) or 'no parallelism'}{placed}"
+        yield f"{name} in {_degrees(job) or 'no parallelism'}{placed}"
 
 
 def _degrees(document: Document) -> str:

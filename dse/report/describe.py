@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, shorten_value
+from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, jobs_of, shorten_value
 from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
 
@@ -40,11 +40,9 @@ def describe(design: Document) -> dict[str, str]:
 
 def _of_jobs(design: Document) -> dict[str, str]:
     """The leaves of several jobs, each after its job's name; how many NPUs they have is an aspect."""
-    listed = design.get("jobs")
-    jobs = [job for job in listed if isinstance(job, Mapping)] if isinstance(listed, list) else []
     return {
-        clean_text(f"{job.get('name') or f'job {number}'} {path.removeprefix('parallelism.')}"): shorten_value(value)
-        for number, job in enumerate(jobs)
+        clean_text(f"{name} {path.removeprefix('parallelism.')}"): shorten_value(value)
+        for name, job in jobs_of(design)
         for path, value in flatten(job).items()
         if path not in ("name", "npus")
     }

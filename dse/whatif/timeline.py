@@ -19,7 +19,7 @@ from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Trace
 from simcore.engine.fast.use import BlockUse, block_use
 from simcore.program import Category
-from simcore.schedule.base import CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import read_block
 from simcore.simulate import simulate_traced
 from simcore.system.chunks import PICOSECONDS
 
@@ -77,7 +77,7 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
     listed: dict[int, list[Span]] = {stages[index]: [] for index in spread_indices(len(stages), MOST_STAGES)}
     for _, stage, code, begin, end in blocks:
         if stage in listed:
-            listed[stage].append(Span(_direction(code), begin / PICOSECONDS, end / PICOSECONDS))
+            listed[stage].append(Span(read_block(code).kind, begin / PICOSECONDS, end / PICOSECONDS))
     use = block_use(design, log, last)
     return Timeline(
         seconds=result.iteration_time_s,
@@ -86,14 +86,8 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
         stage=last,
         network=dict(_network(design, use)),
         inside=dict(_inside(log, rows, use, last)),
-        microbatches=1 + max(code >> (CHUNK_SHIFT + 1) for _, _, code, _, _ in blocks),
+        microbatches=1 + max(read_block(code).microbatch for _, _, code, _, _ in blocks),
     )
-
-
-def _direction(code: int) -> str:
-    if code >> 1 & WEIGHTS:
-        return "weight gradients"
-    return "backward" if code & 1 else "forward"
 
 
 def _network(design: Design, use: list[BlockUse]) -> Iterator[tuple[str, tuple[Span, ...]]]:
@@ -125,7 +119,7 @@ def _inside(
     operators = [row for row in rows if row[0] == pipeline.OPERATOR_LEVEL and row[1] == stage]
     firsts: dict[str, BlockUse] = {}
     for block in use:
-        firsts.setdefault(_direction(block.code), block)
+        firsts.setdefault(read_block(block.code).kind, block)
     for what, block in firsts.items():
         spans = tuple(
             Span(_operator(log, index), begin / PICOSECONDS, end / PICOSECONDS)

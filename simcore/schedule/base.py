@@ -193,11 +193,30 @@ class PipelineSchedule(ABC):
         """The steady phase; None where the schedule has none."""
 
 
+class Block(NamedTuple):
+    """A block of a pipeline, as its code says (`PipelineSchedule.order`)."""
+
+    direction: int
+    microbatch: int
+    chunk: int
+    weights: bool
+    alone: bool
+
+    @property
+    def kind(self) -> str:
+        """What it does, in words."""
+        if self.weights:
+            return "weight gradients"
+        return "backward" if self.direction else "forward"
+
+
+def read_block(code: int) -> Block:
+    """The block of a code; kernels read it themselves."""
+    microbatch, coded = divmod(code >> 1, 1 << CHUNK_SHIFT)
+    return Block(code & 1, microbatch, coded & CHUNK_MASK, coded & WEIGHTS > 0, coded & ALONE > 0)
+
+
 def block_name(code: int) -> str:
     """What a block is, in words; see `PipelineSchedule.order` for its code."""
-    direction = "backward" if code & 1 else "forward"
-    microbatch, coded = divmod(code >> 1, 1 << CHUNK_SHIFT)
-    chunk = coded & CHUNK_MASK
-    if coded & WEIGHTS:
-        direction = "weight gradients"
-    return f"{direction} {microbatch}" + (f" chunk {chunk}" if chunk else "")
+    block = read_block(code)
+    return f"{block.kind} {block.microbatch}" + (f" chunk {block.chunk}" if block.chunk else "")

@@ -41,7 +41,7 @@ from simcore.network import ratios_of
 from simcore.policy.groups import group_kind
 from simcore.program import Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
-from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT
+from simcore.schedule.base import read_block
 from simcore.system.placement import GroupSlice, find_crossing, place
 from simcore.workload.base import kind_of
 
@@ -263,8 +263,7 @@ class _Traces:
         stage = self.cluster.rank(rank, "pipeline") if program.stages > 1 else 0
         order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
         for position, code in enumerate(order.tolist()):
-            direction, chunk = code & 1, (code >> 1) & CHUNK_MASK
-            microbatch, alone = code >> (CHUNK_SHIFT + 1), (code >> 1) & ALONE > 0
+            direction, microbatch, chunk, _, alone = read_block(code)
             part = program.parts[program.part_of[chunk * program.stages + stage]]
             passed = part.backward_pass(alone) if direction else part.forward_pass(microbatch, alone)
             if direction and microbatch == program.microbatches - 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -17,13 +16,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "simcore" / "layout"))
 
-from drawn_layouts import Document, all_stages, between_memories, drawn, with_parallelism
+from drawn_layouts import all_stages, between_memories, drawn, each_recomputation, with_parallelism
 
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.layout.settle import settle
-from simcore.memory.expanded import fits
-from simcore.memory.plan import memory_needed
 from simcore.simulate import simulate
 
 SOLVE = {"solve": True}
@@ -91,28 +88,13 @@ def against_all_recomputation(count: int) -> None:
         full = between_memories(document, Random(number).random())
         if full is None:
             continue
-        best = min(_each_recomputation(full), default=None)
+        stages = all_stages(full["workload"]["model"]["layers"], full["parallelism"]["pipeline"])
+        best = min((simulate(design).iteration_time_s for design in each_recomputation(full, stages)), default=None)
         if best is not None:
             solved = simulate(with_parallelism(full, stages=SOLVE, recompute="solve"))
             assert solved.fits
             gaps.append(solved.iteration_time_s / best - 1)
     _print_gaps("stages and recomputation", gaps)
-
-
-def _each_recomputation(document: Document) -> list[float]:
-    layers, pipeline = document["workload"]["model"]["layers"], document["parallelism"]["pipeline"]
-    found = []
-    for sizes in all_stages(layers, pipeline):
-        starts = np.cumsum([0, *sizes])
-        for counts in product(*(range(size + 1) for size in sizes)):
-            again = [first + i for first, count in zip(starts, counts, strict=False) for i in range(count)]
-            rest = [layer for layer in range(layers) if layer not in again]
-            ranges = [("full", again), ("none", rest)]
-            listed = [{"layers": ",".join(map(str, those)), "recompute": how} for how, those in ranges if those]
-            design = with_parallelism(document, stages=sizes, layers=listed, recompute="none")
-            if fits(design, memory_needed(design)):  # type: ignore[arg-type]
-                found.append(simulate(design).iteration_time_s)
-    return found
 
 
 def _print_gaps(what: str, gaps: list[float]) -> None:

@@ -13,7 +13,7 @@ from simcore.compute import OperatorTimes
 from simcore.engine.packets.collectives import Collectives
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
-from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import read_block
 from simcore.system.chunks import picoseconds
 
 
@@ -69,9 +69,7 @@ class NpuChain:
         """All blocks."""
         program = self.job.program
         for position, code in enumerate(self.order):
-            microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
-            coded, direction = divmod(rest, 2)
-            chunk, weights, alone = coded & CHUNK_MASK, coded >= WEIGHTS, coded & ALONE > 0
+            direction, microbatch, chunk, weights, alone = read_block(code)
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
             ends, last = position == len(self.order) - 1, microbatch == program.microbatches - 1
             if weights:

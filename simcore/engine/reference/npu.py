@@ -19,7 +19,7 @@ from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport
 from simcore.program import Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
-from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import read_block
 from simcore.system.chunks import picoseconds
 
 Process = Generator[simpy.Event, Any, None]
@@ -72,9 +72,7 @@ class NpuProcess:
         """All blocks."""
         program, flushes = self.job.program, ORDERS[self.job.program.schedule].flushes
         for position, code in enumerate(self.order):
-            microbatch, rest = divmod(code, 1 << (CHUNK_SHIFT + 1))
-            coded, direction = divmod(rest, 2)
-            chunk, weights, alone = coded & CHUNK_MASK, coded >= WEIGHTS, coded & ALONE > 0
+            direction, microbatch, chunk, weights, alone = read_block(code)
             part = program.parts[program.part_of[chunk * program.stages + self.stage]]
             segments = part.forward_pass(microbatch, alone)
             last = (microbatch + 1) % program.updated_after == 0

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from itertools import combinations_with_replacement, pairwise
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, combinations_with_replacement, pairwise, product
 from random import Random
 from typing import Any
 
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.memory.expanded import own_capacity
+from simcore.memory.expanded import fits, own_capacity
 from simcore.memory.plan import memory_needed
 
 Document = dict[str, Any]
@@ -111,3 +111,18 @@ def between_memories(document: Document, share: float) -> Document | None:
     whole = own_capacity(with_parallelism(changed, recompute="none"))
     changed["cluster"]["memory"] = {"fragmentation": 1 - room / whole}
     return changed if room < whole else None
+
+
+def each_recomputation(document: Document, stages: Iterable[list[int]]) -> Iterator[Design]:
+    """All that fit of these stages, with any number of layers that recompute on each, the first ones."""
+    layers = document["workload"]["model"]["layers"]
+    for sizes in stages:
+        starts = [0, *accumulate(sizes)]
+        for counts in product(*(range(size + 1) for size in sizes)):
+            again = [first + i for first, count in zip(starts, counts, strict=False) for i in range(count)]
+            rest = [layer for layer in range(layers) if layer not in again]
+            ranges = [("full", again), ("none", rest)]
+            listed = [{"layers": ",".join(map(str, those)), "recompute": how} for how, those in ranges if those]
+            design = with_parallelism(document, stages=sizes, layers=listed, recompute="none")
+            if fits(design, memory_needed(design)):
+                yield design

@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from drawn_layouts import Document, all_stages, between_memories, drawn, with_parallelism
+from drawn_layouts import Document, all_stages, between_memories, drawn, each_recomputation, with_parallelism
 
 from simcore.check.check import check
 from simcore.check.load import load_design, parse_design
@@ -35,9 +35,9 @@ from simcore.layout.costs import (
 )  # fmt: skip
 from simcore.layout.settle import settle
 from simcore.layout.solve import Solver
-from simcore.memory.expanded import fits, reserve
+from simcore.memory.expanded import reserve
 from simcore.memory.footprint import stage_memory
-from simcore.memory.plan import memory_needed, program_of
+from simcore.memory.plan import program_of
 from simcore.memory.reserved import bytes_beside_tensors
 from simcore.simulate import simulate
 from simcore.workload.transformer.document import TransformerWorkload
@@ -184,18 +184,8 @@ def test_given_stages_of_chunks_recompute_in_the_best_of_all_ways() -> None:
 
 def fastest_of_all(document: Document, virtual: int, sizes: list[int] | None = None) -> float:
     """The shortest iteration of all stages, or of these, with any number of layers that recompute on each [s]."""
-    layers, best = document["workload"]["model"]["layers"], np.inf
-    for tried in [sizes] if sizes else all_stages(layers, virtual):
-        starts = np.cumsum([0, *tried])
-        for counts in product(*(range(size + 1) for size in tried)):
-            again = [first + i for first, count in zip(starts, counts, strict=False) for i in range(count)]
-            rest = [layer for layer in range(layers) if layer not in again]
-            ranges = [("full", again), ("none", rest)]
-            listed = [{"layers": ",".join(map(str, those)), "recompute": how} for how, those in ranges if those]
-            design = with_parallelism(document, stages=tried, layers=listed)
-            if fits(design, memory_needed(design)):
-                best = min(best, simulate(design).iteration_time_s)
-    return best
+    stages = [sizes] if sizes else all_stages(document["workload"]["model"]["layers"], virtual)
+    return min((simulate(design).iteration_time_s for design in each_recomputation(document, stages)), default=np.inf)
 
 
 def full_memory(seed: int, most_layers: int | None = None, share: float | None = None, interleave: int = 1) -> Document:
