@@ -17,15 +17,15 @@ from simcore.design.design import Design
 MOST_CHUNKS = 16
 """Of drawn designs."""
 ITERATIONS: Mapping[str, Mapping[int, int]] = {
-    "fifo": {1: 32, 4: 28, 16: 28},
+    "fifo": {1: 32, 4: 28, 16: 32},
     "priority": {1: 19, 4: 18, 16: 9},
     "preemptive": {1: 16, 4: 13, 16: 9},
 }
 """Intra-dimension policy -> chunks -> percent."""
 JOBS: Mapping[str, Mapping[int, int]] = {
-    "ring": {1: 34, 4: 13},
+    "ring": {1: 36, 4: 13},
     "direct": {1: 30, 4: 9},
-    "halving_doubling": {1: 42, 4: 34},
+    "halving_doubling": {1: 36, 4: 34},
 }
 """Algorithm -> chunks -> percent."""
 

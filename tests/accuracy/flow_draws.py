@@ -2,7 +2,8 @@
 
 Kept are `data/flow_on_links.csv.gz`: the seed of a draw, what each of its jobs takes on links that serve messages as
 they come (`exact`), on links that take connections in turn (`turns`, where that was played), and on those where no
-other job is (`alone`), in whole picoseconds.
+other job is (`alone`), in whole picoseconds; of iterations also on links behind the queues of phases (`queued_links`),
+which serve messages as they come (`queued`), or connections in turn (`queued_turns`).
 A working file has a JSON line a draw, in seconds, and may end anywhere.
 """
 
@@ -17,9 +18,9 @@ from pathlib import Path
 
 KEPT = Path(__file__).parent / "data" / "flow_on_links.csv.gz"
 PICOSECONDS = 1e12
-WAYS = ("exact", "turns", "alone")
+WAYS = ("exact", "turns", "alone", "queued", "queued_turns")
 Times = dict[str, list[float]]
-"""By links that serve messages as they come (`exact`), or connections in turn (`turns`; without others `alone`) [s]."""
+"""By way of playing links, what each job takes [s]."""
 
 
 def read_kept() -> dict[int, Times]:
