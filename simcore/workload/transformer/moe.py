@@ -141,7 +141,7 @@ def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
     row = shapes.model.hidden * shapes.width
     if shapes.dispatched_once:
         tokens = dispatched_rows(shapes) / moe.top_k * row
-        moved = row if shapes.traced else 0  # by a kernel: only a calibrated curve can price what is not the network
+        moved = row if shapes.traced else 0  # by a kernel of a GPU; elsewhere the network is all
         there = blocking_collective(moe.routing.kind("dispatch", moved), "expert", tokens)
         back = blocking_collective(moe.routing.kind("combine", moved), "expert", tokens)
         return Piece(there, back) if way == "dispatch" else Piece(back, there)
