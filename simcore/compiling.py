@@ -18,6 +18,7 @@ else:
     HAVE_LOCKS = True
 
 _open = 0
+_begun = 0
 _held: dict[str, int] = {}
 """Files that are locked, with their descriptors."""
 
@@ -27,10 +28,16 @@ def is_compiling() -> bool:
     return _open > 0
 
 
+def count() -> int:
+    """How many compilations have begun, in all threads."""
+    return _begun
+
+
 def begin() -> None:
     """A kernel begins to be compiled; one that it calls begins inside of it."""
-    global _open
+    global _open, _begun
     _open += 1
+    _begun += 1
 
 
 def end() -> None:

@@ -10,10 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simcore.compiling import is_compiling
+from simcore import compiling
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,7 +22,10 @@ LINE_SECONDS = 2.0
 LINES = 0.02
 """Share of a phase's time between two of its lines, once that is longer: an hour of search is no thousand lines."""
 SURE_SECONDS = 1.0
-"""Time after which a rate is known well enough to say what is left."""
+SURE_STEPS = 8
+"""Time after which a rate is known well enough to say what is left, and steps in that time."""
+SURE_SHARE = 0.1
+"""Share of the work that does instead of so many steps: some is done in a few."""
 BAR = 20
 COMPILING = "compiling kernels, once on this machine"
 
@@ -34,15 +37,24 @@ def is_redrawn() -> bool:
 
 @dataclass(slots=True)
 class _Pace:
-    """Since when a share of the work has grown, and from what."""
+    """Since when a share of the work has grown, from what, and in how many steps."""
 
     began: float
     first: float = 0.0
+    steps: int = 0
+    compilations: int = field(default_factory=compiling.count)
 
     def left(self, done: float, now: float) -> float | None:
         """Seconds that the rest takes at this pace; None where that is not known yet."""
         took, gained = now - self.began, done - self.first
-        return None if took < SURE_SECONDS or gained <= 0 else took * (1 - done) / gained
+        if took < SURE_SECONDS or gained <= 0 or (self.steps < SURE_STEPS and gained < SURE_SHARE):
+            return None
+        return took * (1 - done) / gained
+
+    @property
+    def is_over(self) -> bool:
+        """Whether kernels were compiled meanwhile, which says nothing of the rest."""
+        return compiling.is_compiling() or self.compilations != compiling.count()
 
 
 class Display:
@@ -74,16 +86,18 @@ class Display:
 
     def show(self, text: Callable[[], str], done: float | None, kind: str = "") -> None:
         """What is being done; time left is that of the same `kind` of work, of which a share is done."""
-        if kind != self._kind or done is None or self._done is None or done < self._done:
+        if kind != self._kind or done is None or self._done is None or done < self._done or self._pace.is_over:
             self._kind, self._pace = kind, _Pace(time.monotonic(), done or 0.0)
+        elif done > self._done:
+            self._pace.steps += 1
         self._text, self._done = text, done
 
     def describe(self) -> str:
         """The line."""
         now = time.monotonic()
-        left = None if self._done is None else self._pace.left(self._done, now)
+        left = None if self._done is None or self._pace.is_over else self._pace.left(self._done, now)
         spent = f"{_duration(now - self._began)} so far" if left is None else f"{_duration(left)} left"
-        name = f"{self._name} ({COMPILING})" if is_compiling() else self._name
+        name = f"{self._name} ({COMPILING})" if compiling.is_compiling() else self._name
         return f"{name}: {' · '.join(filter(None, (spent, self._text())))}"
 
     def say(self, text: str) -> None:

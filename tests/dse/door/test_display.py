@@ -101,6 +101,35 @@ def test_a_phase_in_which_kernels_are_compiled_says_so(clock: Clock, shown: Disp
     assert shown.describe() == "searching: 5 s so far"
 
 
+def search(clock: Clock, shown: Display, trials: range, seconds: float) -> None:
+    """Trials of 400 that take so long each."""
+    for trial in trials:
+        clock.now += seconds
+        shown.show(text(f"{trial}/400 trials"), trial / 400, "trials")
+
+
+def test_a_few_trials_say_nothing_of_the_time_left(clock: Clock, shown: Display) -> None:
+    shown.phase("searching")
+    search(clock, shown, range(8), 1.0)
+    assert shown.describe() == "searching: 8 s so far · 7/400 trials"
+    search(clock, shown, range(8, 11), 1.0)
+    assert shown.describe() == "searching: 6 min left · 10/400 trials"
+
+
+def test_time_in_which_kernels_were_compiled_is_not_taken_for_the_pace(clock: Clock, shown: Display) -> None:
+    shown.phase("searching")
+    search(clock, shown, range(1, 3), 1.0)
+    compiling.begin()
+    try:
+        clock.now += 60.0
+        assert "left" not in shown.describe()
+    finally:
+        compiling.end()
+    assert "left" not in shown.describe()
+    search(clock, shown, range(3, 20), 0.5)
+    assert shown.describe() == "searching: 3 min left · 19/400 trials"
+
+
 def test_a_kernel_that_is_compiled_is_noticed_while_it_is() -> None:
     from numba import njit
     from numba.core import event
