@@ -116,8 +116,18 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
         *tagged("moe_act", computed(activation(shapes, rows * f))),
         Piece(shapes.cast("expert-out", rows * f), ()),
         computed(outer, shapes=shapes),
+        *_biased(shapes, rows * model.hidden),
         *_sorted_by_expert(shapes),
     )
+
+
+def _biased(shapes: Shapes, count: float) -> tuple[Piece, ...]:
+    """The experts' last biases, each times its row's weight, where there are such; the first are added by the product.
+
+    Megatron-core multiplies, adds and joins the rows of one expert after the other (`TEGroupedMLP._apply_bias`): one,
+    three and two numbers moved; backward two to split, and three each for the gradients of the bias and of the weight.
+    """
+    return (computed(shapes.moves("expert-bias", 6.0 * count, 8.0 * count)),) if shapes.model.biased("experts") else ()
 
 
 def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
