@@ -74,9 +74,9 @@ def _describe_jobs(document: Document) -> Iterator[str]:
 
 def _describe_rest(document: Document) -> str:
     """The NPUs that are bought and that no job has."""
-    had = [job.get("npus") for _, job in jobs_of(document)]
-    sizes = [dimension.get("size") for dimension in dimensions_of(document)]
-    if not all(isinstance(count, int) for count in (*had, *sizes)):
+    had = [count for _, job in jobs_of(document) if isinstance(count := job.get("npus"), int)]
+    sizes = [size for dimension in dimensions_of(document) if isinstance(size := dimension.get("size"), int)]
+    if len(had) < len(jobs_of(document)) or len(sizes) < len(dimensions_of(document)) or not sizes:
         return ""
     free = prod(sizes) - sum(had)
     return f"; {free} NPUs have no job" if free > 0 else ""
