@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "simcore" / "engine" / "flow"), str(Path(__file__).parent)]
 
-from flow_draws import Times, keep, read_kept, read_played  # noqa: E402
+from flow_draws import Times, keep, operators_as_kept, read_kept, read_played  # noqa: E402
 from queued_links import times_queued  # noqa: E402
 from sharing_designs import draw_iteration, draw_jobs, draw_worn_collective  # noqa: E402  # beside the engine's tests
 
@@ -201,9 +201,9 @@ def play_missing(known: dict[int, Times], results: Path, draws: int, first: int,
 TEXT = """\
 Errors of engine `flow` against every message on every link (`reference_links`), in percent of the time, over {draws:,}
 drawn designs of 4 to 16 NPUs in which phases share links: their size (median, 95th percentile) and their mean. *fast*
-is the same of phases that share nothing, where the fast engine plays the design at all. `python
-tests/accuracy/flow_section.py` writes this section from the times on links that are kept; with a working file it
-plays more of them, some 0.3 s of CPU each.
+is the same of phases that share nothing, where the fast engine plays the design at all. Operators take their roofline
+and wait for no launch. `python tests/accuracy/flow_section.py` writes this section from the times on links that are
+kept; with a working file it plays more of them, some 0.3 s of CPU each.
 
 - **A link failed or degraded.** What is lost on the link is what the phase takes longer, exactly so with many chunks. A
   chunk alone takes each step as long as that step's own busiest link does, hop by hop where members in between pass
@@ -390,4 +390,5 @@ def _sizes(errors: Sequence[float]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    with operators_as_kept():
+        main()

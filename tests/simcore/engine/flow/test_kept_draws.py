@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -10,9 +11,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "accuracy"))
 
-from flow_draws import KEPT, keep, read_kept
+from flow_draws import KEPT, keep, operators_as_kept, read_kept
 from flow_section import drawn, times_of
 from queued_links import times_queued
+
+
+@pytest.fixture(autouse=True)
+def as_kept() -> Iterator[None]:
+    with operators_as_kept():
+        yield
 
 
 @pytest.mark.parametrize("kind", [1, 2, 4, 5])
