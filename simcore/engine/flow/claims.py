@@ -75,7 +75,7 @@ def share_of(flows: Ints, numbers: Floats, load: int) -> int:
 
 
 @inlined
-def _locate_span(play: Ints, passage: int, number: int) -> int:
+def locate_span(play: Ints, passage: int, number: int) -> int:
     """Where a span of a passage lies."""
     return int(play[RUNS_AT] + (play[passage + P_FIRST] + play[passage + P_RUNS] + number) * RUN_SIZE)
 
@@ -92,7 +92,7 @@ def _most_before(world: World, its: int, passage: int, number: int, link: int) -
     _, _, _, _, plan, play, _, flows, numbers = world
     most = 0
     for earlier in range(number):
-        s = stream_of(plan, play, its, _locate_span(play, passage, earlier))
+        s = stream_of(plan, play, its, locate_span(play, passage, earlier))
         if s < 0:
             continue
         stream = locate_stream(flows, s)
@@ -108,7 +108,7 @@ def count_users(world: World, c: int, passage: int, sign: int) -> None:
     _, _, _, _, plan, play, _, flows, numbers = world
     its = locate_class(plan, c)
     for number in range(play[passage + P_SPANS]):
-        s = stream_of(plan, play, its, _locate_span(play, passage, number))
+        s = stream_of(plan, play, its, locate_span(play, passage, number))
         if s < 0:
             continue
         stream = locate_stream(flows, s)
@@ -152,7 +152,7 @@ def is_met(world: World, its: int, passage: int, now: int) -> bool:
     """Whether a passage of the class at `its` that begins now may be slowed, or slow somebody, as far as is known."""
     _, _, _, _, plan, play, _, flows, _ = world
     for number in range(play[passage + P_SPANS]):
-        span = _locate_span(play, passage, number)
+        span = locate_span(play, passage, number)
         s = stream_of(plan, play, its, span)
         if s >= 0 and _is_stream_met(world, locate_stream(flows, s), now + play[span + RUN_FROM]):
             return True
@@ -165,7 +165,7 @@ def uses_link(world: World, its: int, passage: int, link: int) -> bool:
     _, _, _, _, plan, play, _, flows, _ = world
     uses = False
     for number in range(play[passage + P_SPANS]):
-        s = stream_of(plan, play, its, _locate_span(play, passage, number))
+        s = stream_of(plan, play, its, locate_span(play, passage, number))
         if s < 0:
             continue
         stream = locate_stream(flows, s)

@@ -46,6 +46,7 @@ from simcore.engine.flow.rates import (
     recall,
     set_pace,
 )
+from simcore.engine.flow.repeats import drop_repeats, repeat_uses
 from simcore.engine.flow.service import (
     end_services,
     find_network_event,
@@ -57,6 +58,7 @@ from simcore.engine.flow.service import (
 )
 from simcore.engine.flow.solos import play_met
 from simcore.engine.flow.tables import (
+    ADDS,
     BEGIN,
     CLASSES,
     COMPUTES,
@@ -71,6 +73,7 @@ from simcore.engine.flow.tables import (
     MOVES,
     MOVES_AT,
     PERIOD,
+    R_SLOWED,
     REMAINING,
     REPLAYS,
     SKIPPERS,
@@ -86,6 +89,7 @@ from simcore.engine.flow.tables import (
     locate_class,
     locate_machine,
     locate_notes,
+    locate_repeated,
     locate_service,
     set_time,
     touch,
@@ -110,7 +114,7 @@ def _set_stream(world: World, s: int, pace: float, time: int) -> None:
         play[service + FROM] = time
     set_pace(flows, numbers, s, pace)
     if pace != 1.0:
-        play[locate_notes(play, c) + DISTURBED] = 1
+        play[locate_notes(play, c) + DISTURBED] = play[locate_repeated(play, c) + R_SLOWED] = 1
     states[c, states[c, END_AT] + d] = time + time_at(play[service + REMAINING], pace)
     touch(play, c)
     if pace < before and play[SKIPPERS] > 0:  # it is on its links for longer than it was thought
@@ -119,11 +123,14 @@ def _set_stream(world: World, s: int, pace: float, time: int) -> None:
 
 @borrowing
 def _replay(world: World, c: int, now: int) -> None:
-    """Play a passage that a class waits for from its beginning up to `now`; its streams are in service from then on."""
+    """Play the passage or the repeat that a class waits for up to `now`; its streams are in service from then on."""
     nets, states, _, _, plan, play, _, flows, numbers = world
     its, m = locate_class(plan, c), locate_machine(play, c)
     net, state = nets[plan[its + JOB]], states[c]
-    drop_passage(world, c)
+    if play[m + MODE] == ADDS:
+        drop_repeats(world, c, now)
+    else:
+        drop_passage(world, c)
     play[m + MODE] = GOES_ON
     play[REPLAYS] += 1
     state[NOW] = time = play[m + BEGIN]
@@ -157,9 +164,12 @@ def _meet_passages(world: World, s: int, time: int) -> None:
             if c == server:
                 continue
             states[c, NOW] = time
-            if play[locate_machine(play, c) + MODE] == SKIPS:
-                if meets_run(world, c, link, end):
+            mode = play[locate_machine(play, c) + MODE]
+            if mode in (SKIPS, ADDS):
+                if meets_run(world, c, link, end) if mode == SKIPS else repeat_uses(world, c, link):
                     _replay(world, c, time)
+                    if mode == ADDS and play_met(world, c, link):
+                        pick_next(world, c)
             elif play_met(world, c, link):
                 pick_next(world, c)
 
@@ -200,7 +210,7 @@ def _solve_changed(world: World, time: int) -> None:
 def _find_next(net: Ints, state: Ints, play: Ints, m: int, time: int) -> int:
     """When something happens to a class next."""
     earliest = find_network_event(net, state)
-    if play[m + MODE] == COMPUTES or play[m + MODE] == SKIPS:
+    if play[m + MODE] in (COMPUTES, SKIPS, ADDS):
         earliest = min(earliest, play[m + UNTIL])
     elif play[m + MODE] == COMPUTES_BESIDE:
         state[NOW] = time

@@ -44,9 +44,11 @@ from simcore.engine.fast.tables import SPENT as SPENT_IN
 from simcore.engine.flow.computation import begin_computation, settle
 from simcore.engine.flow.log import note_block, note_block_end, note_operator
 from simcore.engine.flow.passages import begin_passage, end_passage, finish_recording, is_passage_over
+from simcore.engine.flow.repeats import begin_repeats, end_repeats
 from simcore.engine.flow.service import begin_collective
 from simcore.engine.flow.tables import (
     ADDABLE_AT,
+    ADDS,
     ALONG_AT,
     ASKED,
     AWAITED,
@@ -283,7 +285,7 @@ def _operate(world: World, c: int, m: int) -> None:
 def _goes_on(net: Ints, state: Ints, play: Ints, c: int, m: int) -> bool:
     """Whether what a class has done until now is over; its time is counted then."""
     mode, now = play[m + MODE], state[NOW]
-    if mode == SKIPS:
+    if mode in (SKIPS, ADDS):
         return bool(play[m + UNTIL] <= now)
     if mode == COMPUTES:
         over = play[m + UNTIL] <= now
@@ -339,8 +341,11 @@ def move(world: World, c: int, time: int) -> None:
     state[NOW] = time
     added = 0
     while _goes_on(net, state, play, c, m):
-        if play[m + MODE] == SKIPS:
-            end_passage(world, c)
+        if play[m + MODE] == SKIPS or play[m + MODE] == ADDS:
+            if play[m + MODE] == SKIPS:
+                end_passage(world, c)
+            else:
+                end_repeats(world, c)
             play[m + MODE] = GOES_ON
             if play[m + SEGMENT] < play[m + SEGMENT_END]:
                 _enter_segment(program, play, m)
@@ -355,7 +360,8 @@ def move(world: World, c: int, time: int) -> None:
                 break
             note_block(plan, play, c, orders[plan[its + ORDER_AT] + play[m + POSITION] - 1], time)
         elif _finish_operators(program, play, m):
-            pass
+            if added == 0 and begin_repeats(world, c):
+                break
         else:
             recorded = play[locate_notes(play, c) + RECORDED]
             if recorded > 0 and added == 0 and is_passage_over(plan, play, its, m, recorded - 1):

@@ -99,6 +99,21 @@ def note_run(plan: Ints, play: Ints, c: int, d: int, now: int, way: int) -> None
         play[notes + OPEN_RUN + d] = run
 
 
+@inlined
+def note_run_of(plan: Ints, play: Ints, c: int, way: int, begin: int, end: int) -> None:
+    """A class may serve a way over shared links at any time from `begin` to `end`."""
+    notes = locate_notes(play, c)
+    if play[notes + RECORDED] == 0:
+        return
+    run = notes + OPEN_RUN + plan[DIMENSIONS] + play[notes + RUNS] * RUN_SIZE
+    if run + RUN_SIZE > notes + play[NOTES_ROOM]:
+        play[notes + RECORDED] = 0  # there is no room for it
+        return
+    play[notes + RUNS] += 1
+    since = play[notes + RECORD_BEGIN]
+    play[run + RUN_FROM], play[run + RUN_TO], play[run + RUN_WAY] = begin - since, end - since, way
+
+
 @borrowing
 def begin_passage(world: World, c: int) -> bool:
     """Wait for the passage that is due, if it is known and meets nobody; else begin to record it, if it is not known.

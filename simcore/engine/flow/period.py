@@ -12,6 +12,7 @@ from simcore.engine.fast.pipeline import choose_block
 from simcore.engine.fast.snapshot import are_equal, shift, take_snapshot
 from simcore.engine.fast.state import CARRY_AT, LEVELS, NEVER, NOW, OUTSTANDING, Ints
 from simcore.engine.flow.tables import (
+    ADDS,
     BEGAN,
     BEGIN,
     BUBBLE,
@@ -40,6 +41,8 @@ from simcore.engine.flow.tables import (
     PERIOD_BLOCKS,
     POSITION,
     PROGRAM,
+    R_LENGTH,
+    R_TOOK,
     RECORDED,
     REMAINING,
     SINCE,
@@ -54,6 +57,7 @@ from simcore.engine.flow.tables import (
     locate_class,
     locate_machine,
     locate_notes,
+    locate_repeated,
     locate_service,
     set_time,
 )
@@ -75,7 +79,7 @@ def _write_machine(play: Ints, m: int, out: Ints, n: int, ahead: int) -> int:
     n += UNTIL
     mode = play[m + MODE]
     counted = mode != FINISHED and mode != GOES_ON and (mode != COMPUTES or play[m + CATEGORY] >= 0)
-    out[n] = play[m + UNTIL] - now if mode in (COMPUTES, SKIPS) else 0
+    out[n] = play[m + UNTIL] - now if mode in (COMPUTES, SKIPS, ADDS) else 0
     out[n + 1] = play[m + BEGIN] - now if counted else 0
     out[n + 2] = counted
     n += 3
@@ -104,7 +108,11 @@ def _write_network(world: World, c: int, out: Ints, n: int) -> int:
                 out[n + 3] = play[service + BEGAN] - now
                 n += 3
             n += 1
-        if play[locate_machine(play, c) + MODE] == COMPUTES_BESIDE:
+        mode = play[locate_machine(play, c) + MODE]
+        if mode == ADDS:
+            out[n] = play[locate_repeated(play, c) + R_TOOK]
+            n += 1
+        if mode == COMPUTES_BESIDE:
             for level in range(net[LEVELS] + 1):
                 out[n] = state[state[CARRY_AT] + level]
                 n += 1
@@ -191,6 +199,7 @@ def _jump(world: World, earlier: Ints, periods: int, times: int, time: int) -> N
         for column in range(BUBBLE, width):
             play[m + column] += again * (play[m + column] - earlier[was + column])
         play[locate_notes(play, c) + RECORDED] = 0
+        play[locate_repeated(play, c) + R_LENGTH] = -1
         play[m + UNTIL] += by
         play[m + SINCE] += by
         play[m + BEGIN] += by

@@ -330,6 +330,8 @@ def _play(
     patterns = int(rows[:, tables.PATTERN].max()) + 1
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
     notes = tables.OPEN_RUN + dimensions + (_MOST_RUNS * tables.RUN_SIZE if patterns else 0)
+    repeated = state_width + 4 * dimensions if patterns else 0
+    repeats = tables.R_WAYS + 1 + max(len(lowered.ways[0]) for lowered in jobs) + 2 * repeated
     sizes = {
         tables.MACHINES_AT: classes * width,
         tables.SERVICES_AT: classes * dimensions * tables.SERVICE_SIZE,
@@ -344,6 +346,7 @@ def _play(
         tables.ATTENDEES_AT: crowd * tables.ATTENDEE_SIZE,
         tables.SNAPSHOTS_AT: (KEPT + 1) * snapshot,
         tables.NOTES_AT: classes * notes,
+        tables.REPEATED_AT: classes * repeats,
         tables.PASSAGES_AT: patterns * segments * tables.PASSAGE_SIZE,
         tables.RUNS_AT: (spans + (_RUNS_ROOM if patterns else 0)) * tables.RUN_SIZE,
         tables.USERS_AT: links,
@@ -362,13 +365,21 @@ def _play(
     play[[tables.LEAVES, tables.BUCKETS, tables.ISSUES_ROOM]] = leaves, buckets, issues
     play[[tables.UNFINISHED, tables.MACHINE_WIDTH, tables.SNAPSHOT_ROOM]] = classes, width, snapshot
     play[[tables.PASSAGES_ROOM, tables.NOTES_ROOM]] = segments, notes
+    play[[tables.REPEATED_WIDTH, tables.REPEATED_ROOM]] = repeats, repeated
     play[tables.RUNS_ROOM], play[tables.LOG_ROOM] = spans + (_RUNS_ROOM if patterns else 0), log_rows
-    play[[tables.FREE_MEETING, tables.FREE_ATTENDEE]] = -1
-    play[starts[tables.TREE_AT] :][: 2 * leaves] = NEVER
-    play[starts[tables.BUCKETS_AT] :][:buckets] = -1
-    services = play[starts[tables.SERVICES_AT] :][: classes * dimensions * tables.SERVICE_SIZE]
-    services[tables.ITS_STREAM :: tables.SERVICE_SIZE] = -1
+    _empty(play, classes, dimensions)
     return play
+
+
+def _empty(play: Ints, classes: int, dimensions: int) -> None:
+    """Write that nothing is due, in service or met, and no repeat is over."""
+    play[[tables.FREE_MEETING, tables.FREE_ATTENDEE]] = -1
+    play[play[tables.TREE_AT] :][: 2 * play[tables.LEAVES]] = NEVER
+    play[play[tables.BUCKETS_AT] :][: play[tables.BUCKETS]] = -1
+    services = play[play[tables.SERVICES_AT] :][: classes * dimensions * tables.SERVICE_SIZE]
+    services[tables.ITS_STREAM :: tables.SERVICE_SIZE] = -1
+    width = int(play[tables.REPEATED_WIDTH])
+    play[play[tables.REPEATED_AT] :][: classes * width][tables.R_LENGTH :: width] = -1
 
 
 def _write_collectives(jobs: Sequence[Lowered], plan: Ints, play: Ints) -> None:

@@ -36,7 +36,7 @@ class Counts:
     added: int
     """Microbatches that were added and not played."""
     skipped: int
-    """Passages and collectives that were waited for and not played."""
+    """Passages, repeats and collectives that were waited for and not played."""
     replayed: int
     """Of these, the ones that were played after all, from their beginning."""
 

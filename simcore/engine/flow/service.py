@@ -44,15 +44,19 @@ from simcore.engine.flow.log import note_service
 from simcore.engine.flow.meetings import meet
 from simcore.engine.flow.passages import note_run
 from simcore.engine.flow.rates import begin_stream, end_stream, list_changed, pace_of
+from simcore.engine.flow.repeats import note_solo, note_way
 from simcore.engine.flow.solos import claim, finish_solo, play_solo
 from simcore.engine.flow.tables import (
+    ADDS,
     BEGAN,
     FROM,
     ISSUES_ROOM,
     ITS_STREAM,
     JOB,
+    MODE,
     OPEN_RUN,
     PRIVATE_AT,
+    R_LENGTH,
     REMAINING,
     REPLAYS,
     ROW,
@@ -67,6 +71,7 @@ from simcore.engine.flow.tables import (
     locate_class,
     locate_machine,
     locate_notes,
+    locate_repeated,
     locate_sequences,
     locate_service,
     locate_way,
@@ -101,6 +106,8 @@ def begin_collective(world: World, c: int, kind: int, group: int) -> None:
     if state[state[BUSY_AT] + component] == 0:
         if plan[plan[its + PRIVATE_AT] + kind] == SOLO or claim(world, c, kind, state[NOW]):
             start(net, state, kind, group)
+            if play[locate_repeated(play, c) + R_LENGTH] >= 0:
+                note_solo(world, c, locate_repeated(play, c), kind)
             return
     elif state[state[SOLO_END_AT] + component] != NEVER:
         play_solo(world, c, component)
@@ -200,7 +207,9 @@ def _serve_next(world: World, c: int, d: int) -> int:
 def pick_next(world: World, c: int) -> None:
     """Let every idle dimension of a class pick its next task; the stream goes on where the next phase is alike."""
     _, states, _, _, plan, play, _, flows, numbers = world
-    state = states[c]
+    state, repeated = states[c], locate_repeated(play, c)
+    if play[locate_machine(play, c) + MODE] == ADDS:
+        return
     for i in range(state[READY]):
         d = state[state[READY_AT] + i]
         state[locate_serving(state, d) + LISTED] = 0
@@ -209,6 +218,8 @@ def pick_next(world: World, c: int) -> None:
         stream = _serve_next(world, c, d)
         service = locate_service(plan, play, c, d)
         before = play[service + ITS_STREAM]
+        if stream >= 0 and play[repeated + R_LENGTH] >= 0:
+            note_way(play, repeated, way_served(plan, state, c, d))
         if play[REPLAYS] > 0:
             play[service + ITS_STREAM] = stream
         elif stream != before:

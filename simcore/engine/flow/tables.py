@@ -73,7 +73,9 @@ PASSAGES_AT, PASSAGES_ROOM, RUNS_AT, RUNS_ROOM, RUNS_USED, NOTES_AT, NOTES_ROOM,
 REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(36, 41)
 # The log (`log`): where it lies, where the last row of each dimension of a class and of its blocks lies; rows there is
 # room for (0: none is kept), rows used, and those that had no room.
-LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST, PLAY_HEADER = range(41, 47)
+LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST = range(41, 46)
+# Repeats (`repeats`): where they lie, how wide they are, and room for a snapshot of one class.
+REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM, PLAY_HEADER = range(46, 50)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -99,7 +101,7 @@ LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST, PLAY_HEADER = range(41, 47)
     SPENT,
 ) = range(17)
 STRETCH = SPENT + len(Category)
-GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, SKIPS, GATHERS = range(8)
+GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, SKIPS, GATHERS, ADDS = range(9)
 # Notes, per class, of a passage that is recorded (`passages`): its first segment and 1 (0: none is), when it began,
 # whether another stream slowed one of it, runs so far; time by category before; the run of each dimension that serves a
 # stream (-1: none does); then the runs.
@@ -113,6 +115,11 @@ RUN_FROM, RUN_TO, RUN_WAY, RUN_SIZE = range(4)
 # passages too.
 P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_PAID, P_SPENT = range(7)
 PASSAGE_SIZE = P_SPENT + len(Category)
+# Repeats, per class: position, segment and repeats left at the end of the last one; when that was; length of the
+# snapshot of it (-1: none), and which of two has it; whether others slowed it; what it took; time by category at its
+# end, and what it spent; how many ways over shared links it served, and which; then the snapshots.
+R_POSITION, R_SEGMENT, R_REPEAT, R_TIME, R_LENGTH, R_TURN, R_SLOWED, R_TOOK, R_SPENT = range(9)
+R_WAYS = R_SPENT + 2 * len(Category)
 # Services, per class and dimension: stream (-1: none that shares a link), what is left of it [ps alone], since when
 # that is so, when it began.
 ITS_STREAM, REMAINING, FROM, BEGAN, SERVICE_SIZE = range(5)
@@ -165,6 +172,18 @@ def locate_way(plan: Ints, its: int, phase: int, phase_size: int) -> int:
 def locate_notes(play: Ints, c: int) -> int:
     """Where the notes of a class lie."""
     return int(play[NOTES_AT] + c * play[NOTES_ROOM])
+
+
+@inlined
+def locate_repeated(play: Ints, c: int) -> int:
+    """Where it lies what is known of the last repeat of a class."""
+    return int(play[REPEATED_AT] + c * play[REPEATED_WIDTH])
+
+
+@inlined
+def locate_repeated_snapshot(play: Ints, c: int, turn: int) -> int:
+    """Where one of the two snapshots of repeats of a class lies."""
+    return int(locate_repeated(play, c) + play[REPEATED_WIDTH] - (2 - turn) * play[REPEATED_ROOM])
 
 
 @inlined
