@@ -101,9 +101,9 @@ class LeastTimes:
         yield from layer_entries(self._table.first[key], anywhere, mine, goal)
 
     def _jobs_of(self, shape: Design, key: Key) -> JobList | None:
-        """The jobs of a shape; None where there are too many, or where they follow from the network."""
+        """The jobs of a shape; None where there are too many, they follow from the network, or several share it."""
         template = None if self._tied else self._job_template(key[2])
-        if self._tied or template_count(template) > MOST_JOBS:
+        if self._tied or "workload" not in self._template or template_count(template) > MOST_JOBS:
             return None
         if key[2] not in self._table.jobs:
             parts = fillings(template) if template is not None else ()

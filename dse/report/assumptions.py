@@ -105,6 +105,8 @@ def _source(listed: PriceList, part: str) -> str:
 def _times(trial: TrialRecord) -> str:
     said = _provenance(trial)
     told = [clean_text(said[key]) for key in ("operators", "software") if key in said]
+    if said.get("operators", "").startswith("data sheet"):
+        told[0] += " (off by up to a half, and with it what is proven)"
     unmeasured = _unmeasured(trial, said)
     told += [f"network {', '.join(unmeasured)} not calibrated"] if unmeasured else []
     return f"Times: {'; '.join(told)}." if told else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import prod
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
@@ -24,7 +25,8 @@ def describe_build(trial: TrialRecord) -> str:
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
     if jobs := headline(document, ("jobs",)):
-        return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}."
+        rest = _describe_rest(document)
+        return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
     said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) not in (BY_NAME[aspect].quiet, USUAL_SCHEDULE)]
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     for_what = headline(document, _JOB) or "the workload"
@@ -32,6 +34,8 @@ def describe_build(trial: TrialRecord) -> str:
 
 
 _FABRIC: dict[str, Callable[[Any], str]] = {
+    "sides": lambda sides: f"a torus of {sides.replace('/', ' x ')}",
+    "twisted": lambda _: "twisted",
     "leaf": lambda size: f"leaves of {size}",
     "oversubscription": lambda ratio: f"{ratio}:1 oversubscribed",
     "routing": lambda name: f"{name} routing",
@@ -49,7 +53,7 @@ def _describe_fabric(document: Document) -> Iterator[str]:
     for dimension in dimensions_of(document):
         for key, say in _FABRIC.items():
             value = dimension.get(key)
-            if key == "nics" or value not in _USUAL:
+            if key == "nics" or value is True or value not in _USUAL:  # True is 1
                 yield from () if value is None else (say(_short(value)),)
 
 
@@ -66,6 +70,16 @@ def _describe_jobs(document: Document) -> Iterator[str]:
         placement = job.get("placement")
         placed = f", placed {clean_text(placement)}" if isinstance(placement, str) else ""
         yield f"{name} in {_degrees(job) or 'no parallelism'}{placed}"
+
+
+def _describe_rest(document: Document) -> str:
+    """The NPUs that are bought and that no job has."""
+    had = [count for _, job in jobs_of(document) if isinstance(count := job.get("npus"), int)]
+    sizes = [size for dimension in dimensions_of(document) if isinstance(size := dimension.get("size"), int)]
+    if len(had) < len(jobs_of(document)) or len(sizes) < len(dimensions_of(document)) or not sizes:
+        return ""
+    free = prod(sizes) - sum(had)
+    return f"; {free} NPUs have no job" if free > 0 else ""
 
 
 def _degrees(document: Document) -> str:

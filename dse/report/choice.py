@@ -150,10 +150,9 @@ def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]
     if len(feasible) > _PRICED:  # far from the front no price brings a knee
         far = nearness(record.losses(feasible), record.losses(record.front))
         feasible = feasible.select(np.sort(np.argsort(far, kind="stable")[:_PRICED]))
-    trials = feasible.whole
-    if not trials or any(o.expression is not None for o in record.objectives):
+    if not len(feasible) or any(o.expression is not None for o in record.objectives):
         return {}
-    prices, base = Prices.of(list(trials)), record.losses(tuple(trials))
+    prices, base = Prices.of(feasible), record.losses(feasible)
     found = {}
     for place, part in enumerate(("network", "npu", "memory")):
         for factor in (1 - PRICES, 1 + PRICES) if prices.parts[:, place].any() else ():
@@ -166,5 +165,5 @@ def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]
             kept = np.flatnonzero(front_mask(moved))
             index = knee(moved[kept])
             if index is not None:
-                found[part, factor] = trials[int(kept[index])]
+                found[part, factor] = feasible[int(kept[index])]
     return found

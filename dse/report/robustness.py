@@ -7,7 +7,7 @@ where those of the network, the NPUs or the memory move for all designs alike, c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,11 +71,11 @@ class Prices:
     """What a dollar of the price adds to each of them."""
 
     @classmethod
-    def of(cls, trials: list[TrialRecord]) -> Prices:
-        """What these trials cost; each was simulated."""
-        parts = np.array([[_costs(trial)[part] for part in PARTS] for trial in trials])
-        whole = np.array([_whole(trial) for trial in trials])
-        return cls(parts, whole, np.array([_per_dollar(trial) for trial in trials]))
+    def of(cls, trials: Iterable[TrialRecord]) -> Prices:
+        """What these trials cost, which are read once, one after the other; each was simulated."""
+        rows = [(*(_costs(trial)[part] for part in PARTS), *_whole(trial), *_per_dollar(trial)) for trial in trials]
+        parts, whole, per_dollar = np.split(np.array(rows), [len(PARTS), len(_MOVERS)], axis=1)
+        return cls(parts, whole, per_dollar)
 
     def metric_at(self, name: str, value: Matrix, factors: tuple[float, ...]) -> Matrix:
         """A metric `[trials]` at other prices."""

@@ -20,7 +20,7 @@ from dse.study.files import part_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GROUP_BYTES = 32 << 20
+GROUP_BYTES = 2 << 20
 """Text of the CSV that becomes a group of rows of the Parquet file."""
 
 

@@ -1,4 +1,4 @@
-"""What of a design's reliability makes no sense: failures without a restart, checkpoints that come too late."""
+"""What of a design's reliability makes no sense: nothing that fails, failures without a restart, late checkpoints."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from simcore.reliability.counts import mtbf_of
 
 
 def reliability_problems(design: Design) -> Iterator[Problem]:
-    """Failures without a checkpoint or a restart."""
+    """A section of which nothing fails, but for `none`; failures without a checkpoint or a restart."""
     reliability = design.reliability
+    if not reliability.fails and reliability.name != "none":
+        path: Path = ("reliability", "mtbf")
+        fix = "reliability: {base: llama3, …}, or reliability: none, which leaves failures out"
+        yield Problem(path, "what fails", "nothing", fix)
     for key in ("checkpoint", "restart") if reliability.fails else ():
         if getattr(reliability, key) is None:
-            path: Path = ("reliability", key)
-            yield Problem(path, "this section where something fails", "nothing", "e.g. reliability: {base: llama3, …}")
+            yield Problem(
+                ("reliability", key),
+                "this section where something fails",
+                "nothing",
+                "e.g. reliability: {base: llama3, …}",
+            )
 
 
 def reliability_warnings(design: Design) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 With the curve of its generation a matrix product takes what `simcore.compute.matmul` says, fused attention what
 `simcore.compute.attention` says, and any other operator its bytes at the share of the memory bandwidth that streaming
-kernels reach and the device's own time for a kernel; and none less than what the software takes from one launch to the
-next (the pieces of a product share one). Without a curve, a product of F FLOPs and Q bytes takes
+kernels reach and the device's own time for a kernel. Without a curve, a product of F FLOPs and Q bytes takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
-the machine. An operator of kind `memory` only moves its bytes. All terms fall with the peak and with the bandwidth, so
-a faster NPU is never slower.
+the machine; fused attention has `ATTENTION` of that rate. An operator of kind `memory` only moves its bytes. Either way
+none takes less than the software needs from one launch to the next (the pieces of a product share one): the host
+launches whatever the device is. An ideal NPU, without a curve and without overhead, has neither launches nor a slower
+attention. All terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from simcore.design.curve import Curve
 from simcore.design.npu import Npu
 from simcore.document.field import BYTES, NARROW
 from simcore.program import Compute
+
+ATTENTION = 0.55
+"""Rate of fused attention over that of products, where no kernel of a device was measured. On A100, H100 and B200 both
+passes come to 0.51 to 0.63 of a product of 8,192 in each of its dimensions, with heads of 128 and sequences of 4,096 to
+8,192; to 0.38 to 0.71 with heads of 64 and 128 and 2,048 to 32,768 (`curves.yaml`)."""
 
 
 def precision_of(kind: str, precision: str) -> str:
@@ -43,7 +49,7 @@ class Roofline(OperatorTimes):
     npu: Npu
     precision: str
     launch: float = 0.0
-    """Least time from one operator to the next, which the software takes to launch it [s]; of NPUs with a curve."""
+    """Least time from one operator to the next, which the software takes to launch it [s]."""
     attention: float = 1.0
     """Rate of the software's fused attention over that of the curve."""
     settled: bool = False
@@ -52,13 +58,18 @@ class Roofline(OperatorTimes):
 
     def seconds(self, operator: Compute) -> float:
         """Duration of an operator [s]."""
+        curve = self.npu.curve
+        own = self._data_sheet_seconds(operator) if curve is None else self._curve_seconds(operator, curve)
+        return own if self.npu.is_ideal else max(own, self.launch / operator.pieces)
+
+    def _data_sheet_seconds(self, operator: Compute) -> float:
         npu = self.npu
-        if npu.curve is not None:
-            return max(self._curve_seconds(operator, npu.curve), self.launch / operator.pieces)
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._sustained(operator.kind))
+        if operator.kind == "flash" and not npu.is_ideal:
+            computing /= ATTENTION * self.attention
         return max(computing, moving) + npu.overhead
 
     def cast_seconds(self, numbers: float, precision: str) -> float:

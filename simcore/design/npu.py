@@ -113,7 +113,7 @@ class Npu(Frozen):
     gemm: GemmEfficiency = GemmEfficiency()
     """How near matrix products come to the peak, where there is no `curve`."""
     overhead: Annotated[Time, Field(ge=0)] = 4e-6
-    """Time a kernel takes beyond its roofline [s]."""
+    """Time a kernel takes beyond its roofline [s]; 0 without a `curve`: an ideal NPU, which software does not slow."""
     multiprocessors: Count | None = None
     """Streaming multiprocessors."""
     flops_per_clock: Count | None = None
@@ -133,6 +133,11 @@ class Npu(Frozen):
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
+
+    @property
+    def is_ideal(self) -> bool:
+        """Whether kernels take their roofline and no more: the NPU of many papers, which no software slows."""
+        return self.curve is None and not self.overhead
 
     def rate(self, precision: str) -> float:
         """Peak at a precision [FLOP/s]; block-scaled 8 bits have that of other 8 bits unless given."""

@@ -65,7 +65,7 @@ class DrawnOperators:
     @cached_property
     def _launch(self) -> Floats:
         software = self.design.software
-        if self.design.cluster.npu.curve is None:
+        if self.design.cluster.npu.is_ideal:
             return np.zeros(1 + self.draws.count)
         launched = software.launch_seconds * np.exp(self._errors(parameters.launch_error(software, self._found)))
         return np.asarray(launched)

@@ -38,7 +38,7 @@ def ring(shapes: Shapes, part: tuple[Compute, ...]) -> Piece:
     p, c = shapes.parallelism, shapes.parallelism.context
     size = _keys_and_values(shapes) * shapes.width
     back = backwards(part)
-    forward: list[Operator] = [_kernel(shapes, "pack", 2.0 * _keys_and_values(shapes))]
+    forward: list[Operator] = [copying(shapes, "pack", 2.0 * _keys_and_values(shapes))]
     backward = list(forward)
     for step in range(c):
         forward += beside("shift", "context", size, part, p.context_overlap) if step < c - 1 else part
@@ -51,9 +51,10 @@ def ring(shapes: Shapes, part: tuple[Compute, ...]) -> Piece:
 
 def all_to_all(shapes: Shapes, attention: Piece) -> tuple[Piece, ...]:
     """Queries, keys and values by one all-to-all, the output by another; backward their gradients the other way."""
-    model, each = shapes.model, shapes.tokens / shapes.parallelism.tensor
-    before = _exchange(shapes, [each * width for width in (model.query_width, model.kv_width, model.kv_width)])
-    after = _exchange(shapes, [each * model.output_width])
+    model, each, c = shapes.model, shapes.tokens / shapes.parallelism.tensor, shapes.parallelism.context
+    widths = model.query_width, model.kv_width, model.kv_width
+    before = exchange(shapes, "context", c, [each * width for width in widths])
+    after = exchange(shapes, "context", c, [each * model.output_width])
     return Piece(before, before), attention, Piece(after, after)
 
 
@@ -74,8 +75,8 @@ def _outputs_of_part(shapes: Shapes, step: int) -> tuple[Compute, ...]:
     sums = each * model.heads * FP32 / shapes.width
     reads_and_writes = 2.0 if step == 0 else 3.0
     return (
-        _kernel(shapes, "merge-sums", reads_and_writes * sums),
-        _kernel(shapes, "merge", reads_and_writes * each * model.output_width + 2.0 * sums),
+        copying(shapes, "merge-sums", reads_and_writes * sums),
+        copying(shapes, "merge", reads_and_writes * each * model.output_width + 2.0 * sums),
     )
 
 
@@ -87,16 +88,16 @@ def _gradients_of_part(shapes: Shapes, step: int) -> tuple[Compute, ...]:
     # All queries and half of the keys and values, or the other way round: what is more.
     of_queries, of_keys = (1.0, 1.0) if step == c - 1 else (1.0, 0.5) if queries >= 2 * keys else (0.5, 1.0)
     numbers = {"queries": of_queries * queries, "keys": of_keys * keys, "values": of_keys * keys}
-    return tuple(_kernel(shapes, f"add-{name}", reads_and_writes * count) for name, count in numbers.items())
+    return tuple(copying(shapes, f"add-{name}", reads_and_writes * count) for name, count in numbers.items())
 
 
-def _exchange(shapes: Shapes, tensors: Sequence[float]) -> tuple[Operator, ...]:
+def exchange(shapes: Shapes, group: str, members: int, tensors: Sequence[float]) -> tuple[Operator, ...]:
     """An all-to-all of tensors of so many numbers, each copied before and after."""
-    copies = tuple(_kernel(shapes, "pack", 2.0 * numbers) for numbers in tensors)
-    exchange = shapes.blocking("all_to_all", "context", sum(tensors) * shapes.width, shapes.parallelism.context)
-    return (*copies, *exchange, *copies)
+    copies = tuple(copying(shapes, "pack", 2.0 * numbers) for numbers in tensors)
+    sent = shapes.blocking("all_to_all", group, sum(tensors) * shapes.width, members)
+    return (*copies, *sent, *copies)
 
 
-def _kernel(shapes: Shapes, name: str, numbers: float) -> Compute:
-    """A kernel that reads and writes so many `numbers` in all."""
+def copying(shapes: Shapes, name: str, numbers: float) -> Compute:
+    """A kernel beside attention that reads and writes so many `numbers` in all."""
     return shapes.moves(name, numbers)._replace(pieces=LAUNCHED)

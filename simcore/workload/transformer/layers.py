@@ -31,7 +31,7 @@ class Shapes:
     parallelism: Parallelism
     software: Software
     traced: bool = False
-    """Whether to count what only a calibrated curve can price: weight gradients added up over microbatches."""
+    """Whether to count what a stack's kernels do on a GPU beside products: unfused passes, casts, sums of gradients."""
 
     @cached_property
     def model(self) -> Transformer:

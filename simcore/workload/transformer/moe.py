@@ -116,8 +116,18 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
         *tagged("moe_act", computed(activation(shapes, rows * f))),
         Piece(shapes.cast("expert-out", rows * f), ()),
         computed(outer, shapes=shapes),
+        *_biased(shapes, rows * model.hidden),
         *_sorted_by_expert(shapes),
     )
+
+
+def _biased(shapes: Shapes, count: float) -> tuple[Piece, ...]:
+    """The experts' last biases, each times its row's weight, where there are such; the first are added by the product.
+
+    Megatron-core multiplies, adds and joins the rows of one expert after the other (`TEGroupedMLP._apply_bias`): one,
+    three and two numbers moved; backward two to split, and three each for the gradients of the bias and of the weight.
+    """
+    return (computed(shapes.moves("expert-bias", 6.0 * count, 8.0 * count)),) if shapes.model.biased("experts") else ()
 
 
 def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
@@ -141,7 +151,7 @@ def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
     row = shapes.model.hidden * shapes.width
     if shapes.dispatched_once:
         tokens = dispatched_rows(shapes) / moe.top_k * row
-        moved = row if shapes.traced else 0  # by a kernel: only a calibrated curve can price what is not the network
+        moved = row if shapes.traced else 0  # by a kernel of a GPU; elsewhere the network is all
         there = blocking_collective(moe.routing.kind("dispatch", moved), "expert", tokens)
         back = blocking_collective(moe.routing.kind("combine", moved), "expert", tokens)
         return Piece(there, back) if way == "dispatch" else Piece(back, there)

@@ -106,7 +106,8 @@ def _alike(design: Design) -> _Alike:
 
 
 def _traced(design: Design) -> bool:
-    return design.cluster.npu.curve is not None
+    """Whether the NPU runs the kernels of a stack; compilers of its own, as of a TPU, fuse them in their way."""
+    return design.cluster.npu.multiprocessors is not None and not design.cluster.npu.is_ideal
 
 
 def shapes_of(design: Design) -> Shapes:

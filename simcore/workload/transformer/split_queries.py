@@ -6,7 +6,9 @@ Then an all-to-all among the r gives each of them whole queries of 1 / r of the 
 causal mask leaves all the same work; and every one of them gathers the keys and values of all tokens. Another
 all-to-all brings the outputs back to columns. Backward all of that goes the other way, and the gradients of keys and
 values are reduced and scattered. So nothing is computed twice, and what is sent, gathered and held beyond whole heads
-counts: (r - 1) / r of queries and outputs, and r - 1 times an NPU's own keys and values.
+counts: (r - 1) / r of queries and outputs, and r - 1 times an NPU's own keys and values. What is exchanged is copied as
+around the all-to-alls of context parallelism: by destination before, in its order after; what is gathered comes by
+NPU and is put in the order of tokens, and gradients back before they are scattered.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.document.problem import Path, Problem
 from simcore.workload.rules import divides
+from simcore.workload.transformer.context import copying, exchange
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layers import Piece, Shapes
 
@@ -27,12 +30,13 @@ _RULE = "queries to split"
 def split_queries(shapes: Shapes, attention: Piece) -> tuple[Piece, ...]:
     """Attention from 1 / r of the tokens to all of them, between the exchanges of its group."""
     model, members = shapes.model, shapes.query_npus
-    columns = shapes.tokens * shapes.width / shapes.parallelism.tensor
-    queries = shapes.blocking("all_to_all", "query", columns * model.query_width, members)
-    outputs = shapes.blocking("all_to_all", "query", columns * model.output_width, members)
-    own = 2.0 * columns * model.kv_width
-    gathered = shapes.blocking("all_gather", "query", own, members)
-    reduced = shapes.blocking("reduce_scatter", "query", own * members, members)
+    each = shapes.tokens / shapes.parallelism.tensor
+    queries = exchange(shapes, "query", members, [each * model.query_width])
+    outputs = exchange(shapes, "query", members, [each * model.output_width])
+    own = 2.0 * each * model.kv_width
+    ordered = copying(shapes, "pack", 2.0 * own * members)
+    gathered = (*shapes.blocking("all_gather", "query", own * shapes.width, members), ordered)
+    reduced = (ordered, *shapes.blocking("reduce_scatter", "query", own * members * shapes.width, members))
     return Piece((*queries, *gathered), (*reduced, *queries)), attention, Piece(outputs, outputs)
 
 

@@ -166,6 +166,8 @@ def test_the_document_names_its_reliability_or_spells_it_out() -> None:
         ({"base": "llama3", "checkpoint": {"interval": "-1 s"}}, r"checkpoint\.interval: expected greater than 0"),
         ({"base": "llama3", "restart": {"detection": "-1 s"}}, r"restart\.detection: expected greater than or equal"),
         ({"mtbf": {"npu": "5 h"}}, r"reliability\.checkpoint: expected this section where something fails"),
+        ({}, r"reliability\.mtbf: expected what fails, got nothing"),
+        ({"spares": 0.02}, r"reliability\.mtbf: expected what fails, got nothing"),
         ({"mtbf": {"npu": "5 h"}}, r"reliability\.restart: expected this section where something fails"),
         ({"mtbf": {"npu": "5"}}, r"reliability\.mtbf\.npu: expected a duration with its unit"),
         ("lama3", r"reliability: expected a reliability of the catalogue .* did you mean 'llama3'"),

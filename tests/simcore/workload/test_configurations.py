@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dse.space.space import load_space
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.document.problem import InputError, InputWarning
 from simcore.simulate import simulate
@@ -271,6 +272,14 @@ def test_windows_are_those_of_the_files() -> None:
     last = {"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 20}
     assert spelled("qwen2-7b", **last) == {"tokens": 4096, "full_first": 20}
     assert spelled("phi-4-mini") is None  # longer than any sequence
+
+
+@pytest.mark.parametrize("name", ["gpt-oss-20b"])
+def test_an_entry_of_the_catalogue_has_what_the_file_says_beside_the_sizes(name: str) -> None:
+    entry, file = preset(Transformer, "models", name), model(name)
+    assert set(entry.biases) == set(file.biases)
+    assert (entry.window, entry.attention_sinks) == (file.window, file.attention_sinks)
+    assert model_parameters(entry) == model_parameters(file)
 
 
 def test_an_order_of_windows_that_cannot_be_said_is_reported_and_counts_none_of_them() -> None:

@@ -170,3 +170,20 @@ def test_experts_that_no_other_npu_has_are_not_reduced() -> None:
     assert issued(part.last_backward, "all_reduce", "data") == pytest.approx(
         2 * (part.parameters - part.expert_parameters)
     )
+
+
+@pytest.mark.parametrize("dispatch", ["rank", "node"])
+def test_biases_of_experts_are_added_to_every_row_by_a_kernel_of_their_own(dispatch: str) -> None:
+    """A row of each token and expert; the same experts without biases have no such kernel."""
+
+    def moved(biases: list[str]) -> float:
+        shape = model(mixture_of_experts=MOE, biases=biases, bias=False)
+        design = one({"expert": 2, "dispatch": dispatch}, 2, model=shape, global_batch=2)
+        (part,) = transformer_program(design).parts
+        operators = [(op, segment.repeat) for segment in part.forward for op in segment.operators]
+        return sum(op.bytes * n for op, n in operators if isinstance(op, Compute) and op.name == "expert-bias")
+
+    shape = model()
+    rows = shape["sequence_length"] * MOE["top_k"] * shape["layers"]
+    assert moved(["experts"]) == pytest.approx(6 * 2 * rows * shape["hidden"])
+    assert moved([]) == 0

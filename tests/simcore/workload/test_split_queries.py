@@ -69,6 +69,21 @@ def test_keys_and_values_are_gathered_and_queries_and_outputs_exchanged(tensor: 
     assert sent(its, "backward")["reduce_scatter", "query"] == pytest.approx(2 * own * members)
 
 
+@pytest.mark.parametrize("members", [2, 4])
+def test_what_is_exchanged_and_gathered_is_copied(members: int) -> None:
+    """Queries and outputs twice each way, keys and values once: every number read and written."""
+    its = split(4 * members, 4, shape={"head_dim": 64})
+
+    def copied(way: str) -> float:
+        segments = getattr(part_of(its), way)
+        operators = [(op, segment.repeat) for segment in segments for op in segment.operators]
+        return sum(op.bytes * n for op, n in operators if isinstance(op, Compute) and op.name == "pack")
+
+    own = LAYERS * S * 4 * 64 / (4 * members) * 2
+    assert copied("forward") == pytest.approx(2 * (4 + 2 * members) * own)
+    assert copied("backward") == pytest.approx(copied("forward"))
+
+
 def test_a_tensor_group_that_divides_the_heads_is_as_it_was() -> None:
     its = split(4, 8)
     plain = its.with_("parallelism.attention_split", "heads")

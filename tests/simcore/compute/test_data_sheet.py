@@ -1,0 +1,101 @@
+"""Devices without a curve: what software and attention cost holds for them too, but for ideal NPUs of papers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcore.catalog.preset import preset
+from simcore.check.load import load_design
+from simcore.compute import Roofline
+from simcore.design.npu import Npu
+from simcore.program import Compute
+from simcore.simulate import simulate
+from simcore.workload.transformer.layers import backwards
+from simcore.workload.transformer.program import shapes_of
+
+MI300X: Npu = preset(Npu, "npus", "mi300x")
+IDEAL = MI300X.model_copy(update={"overhead": 0.0})
+LAUNCH = 80e-6
+
+
+def product(edge: float) -> Compute:
+    return Compute("product", "gemm", 2 * edge**3, 6 * edge**2, shape=(1.0, edge, edge, edge))
+
+
+def attention(sequence: float, width: float) -> Compute:
+    heads, seen = 32.0, sequence / 2
+    fused = (heads, sequence, seen, width), (heads, sequence, width, seen)
+    flops = 4 * heads * sequence * seen * width
+    return Compute("flash-attention", "flash", flops, 8 * heads * sequence * width, fused=fused)
+
+
+def rate(npu: Npu, operator: Compute) -> float:
+    """FLOP/s of both passes."""
+    both = [operator, *(op for op in backwards((operator,)) if isinstance(op, Compute))]
+    times = Roofline(npu, "bf16", settled=True)
+    return sum(op.flops for op in both) / sum(times.seconds(op) for op in both)
+
+
+@pytest.mark.parametrize("name", ["mi300x", "mi355x", "gaudi3", "tpu-v5p", "h100-80gb"])
+def test_a_host_launches_whatever_the_device_is(name: str) -> None:
+    times = Roofline(preset(Npu, "npus", name), "bf16", launch=LAUNCH)
+    assert times.seconds(product(16.0)) == LAUNCH
+    assert times.seconds(Compute("norm", "memory", 0.0, 1e3)) == LAUNCH
+    assert times.seconds(product(16.0)._replace(pieces=2)) == LAUNCH / 2
+
+
+def test_an_ideal_npu_takes_its_roofline_alone() -> None:
+    times = Roofline(IDEAL, "bf16", launch=LAUNCH)
+    moved = 1e3
+    assert times.seconds(Compute("norm", "memory", 0.0, moved)) == moved / (5.3e12 * 0.8)
+    assert rate(IDEAL, attention(8192.0, 128.0)) == pytest.approx(rate(IDEAL, product(8192.0)), rel=0.05)
+
+
+@pytest.mark.parametrize("sequence", [4096.0, 8192.0])
+def test_fused_attention_is_as_far_below_products_as_on_devices_that_were_measured(sequence: float) -> None:
+    """Without a kernel of its own a device gets what the others come to, not the rate of its products."""
+
+    def share(npu: Npu) -> float:
+        return rate(npu, attention(sequence, 128.0)) / rate(npu, product(8192.0))
+
+    measured = [share(preset(Npu, "npus", name)) for name in ("a100-80gb", "h100-80gb", "b200")]
+    assert 0.9 * min(measured) < share(MI300X) < 1.1 * max(measured)
+
+
+def document(npu: str, precision: str) -> dict[str, Any]:
+    model = {"base": "llama3-8b", "layers": 4}
+    return {
+        "workload": {"model": model, "global_batch": 16, "sequence_length": 4096, "precision": precision},
+        "parallelism": {"zero": 1},
+        "cluster": {"npu": npu, "fabric": "mi300x-node", "npus": 8},
+    }
+
+
+@pytest.mark.parametrize(("npu", "counted"), [("h100-80gb", True), ("mi300x", True), ("gaudi3", False)])
+def test_kernels_of_a_stack_count_on_gpus_alone(npu: str, counted: bool) -> None:
+    shapes = shapes_of(load_design(document(npu, "fp8")))
+    assert bool(shapes.cast("qkv", 1e6)) == counted
+    unfused = shapes.elementwise("norm", 1e6).bytes / shapes.moves("norm", 1e6).bytes
+    assert unfused == (pytest.approx(4.01) if counted else 1)
+
+
+@pytest.mark.parametrize(
+    ("npu", "model", "degrees", "published"),
+    [
+        ("mi300x", "mixtral-8x7b", {"expert": 8, "expert_tensor": 1, "microbatch": 2, "zero": 1}, 390),
+        ("gaudi2", "mpt-7b", {"zero": 1}, 260),
+    ],
+)
+def test_published_rates_lie_in_the_interval(npu: str, model: str, degrees: dict[str, Any], published: float) -> None:
+    """TFLOP/s an NPU: AMD-AGI/Primus, pull request 55 (4 nodes); Databricks, January 2024 (8 Gaudi 2)."""
+    npus, sequence = (32, 4096) if npu == "mi300x" else (8, 2048)
+    given = {
+        "workload": {"model": model, "global_batch": 256, "sequence_length": sequence, "precision": "bf16"},
+        "parallelism": degrees,
+        "cluster": {"npu": npu, "fabric": f"{npu}-node", "npus": npus},
+    }
+    design = load_design(given)
+    found = simulate(design).mfu * design.cluster.npu.rate("bf16") / 1e12
+    assert published / 1.25 < found < 1.25 * published
