@@ -68,5 +68,6 @@ def group_by_workload(parts: Iterable[SpacePart], base: Design) -> dict[str, Job
         text = repr(part.document["workload"])
         if text not in texts:
             texts[text] = parse_sound({**base.document(), **part.document}).workload.model_dump_json()
-        found.setdefault(texts[text], JobList(base)).add(number, part)
+            found.setdefault(texts[text], JobList(base))
+        found[texts[text]].add(number, part)
     return found

@@ -9,12 +9,13 @@ feasible design of the shape is faster than what it says, nor draws less energy.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from dse.proof.branch import Brancher, JobNode
 from dse.proof.job_list import JobList, group_by_workload
-from dse.proof.job_queue import TIME, Entry, FirstKey, Goal, JobQueue, first_keys, layer_entries, program_entries
+from dse.proof.job_queue import TIME, Entry, Goal, JobQueue, first_keys, layer_entries, program_entries
+from dse.proof.job_table import Key, table_of
 from dse.proof.join import neutral_network
 from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import ServingSearch
@@ -34,8 +35,6 @@ from simcore.workload.base import kind_of
 MOST_JOBS = 30_000
 """Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
 
-Key = tuple[str, str, int]
-
 
 class LeastTimes:
     """The searches for the least times of a space's shapes."""
@@ -43,13 +42,11 @@ class LeastTimes:
     def __init__(self, space: Space) -> None:
         self._space, self._template = space, space.template
         self._known: dict[Key, Search] = {}
-        self._jobs: dict[int, dict[str, JobList]] = {}
-        self._layers: dict[str, dict[Hashable, float]] = {}
-        self._first: dict[Key, list[FirstKey]] = {}
         self._lifted: dict[bool, list[Networks]] = {}
         self._tied, self._sold = is_tied(space.template), sold_only(space)
         wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
         self._energy = any(moves(name, "energy") for name in wanted)
+        self._table = table_of(space.template, energetic=self._energy)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job], lifted=True)
 
     def search_of(self, shape: Design) -> Search:
@@ -98,20 +95,21 @@ class LeastTimes:
 
     def _layer_entries(self, shape: Design, jobs: JobList, mine: list[Networks], goal: Goal) -> Iterator[Entry]:
         key, anywhere = (shape.workload.model_dump_json(), *self._npu_key(shape)), neutral_network(shape)
-        if key not in self._first:
-            known = self._layers.setdefault(key[1], {})
-            self._first[key] = list(first_keys(jobs, anywhere, known, energetic=self._energy))
-        yield from layer_entries(self._first[key], anywhere, mine, goal)
+        if key not in self._table.first:
+            known = self._table.layers.setdefault(key[1], {})
+            self._table.first[key] = list(first_keys(jobs, anywhere, known, energetic=self._energy))
+        yield from layer_entries(self._table.first[key], anywhere, mine, goal)
 
     def _jobs_of(self, shape: Design, key: Key) -> JobList | None:
         """The jobs of a shape; None where there are too many, they follow from the network, or several share it."""
         template = None if self._tied else self._job_template(key[2])
         if self._tied or "workload" not in self._template or template_count(template) > MOST_JOBS:
             return None
-        if key[2] not in self._jobs:
+        if key[2] not in self._table.jobs:
             parts = fillings(template) if template is not None else ()
-            self._jobs[key[2]] = group_by_workload(parts, shape)
-        return self._jobs[key[2]].get(key[0], JobList(shape))
+            self._table.jobs[key[2]] = group_by_workload(parts, shape)
+        found = self._table.jobs[key[2]].get(key[0])
+        return JobList(shape) if found is None else found
 
     def _job_template(self, npus: int) -> dict[str, Any] | None:
         """The template of the jobs on so many NPUs; None where no degrees multiply to them."""
@@ -128,7 +126,7 @@ class LeastTimes:
     def _lifted_on(self, key: Key, chunks: bool) -> list[Networks]:
         """The lifted networks of a shape; see `lifted_networks`."""
         if chunks not in self._lifted:
-            job = next(jobs.jobs[0] for by_workload in self._jobs.values() for jobs in by_workload.values())
+            job = next(jobs.jobs[0] for by_workload in self._table.jobs.values() for jobs in by_workload.values())
             self._lifted[chunks] = lifted_networks(self._template, job.part.document, chunks, self._sold)
         return [networks for networks in self._lifted[chunks] if self._npu_key(networks.design) == key[1:]]
 

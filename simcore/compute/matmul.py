@@ -111,9 +111,9 @@ def _tiles(curve: ProductCurve) -> tuple[tuple[float, float, float, float], ...]
 @lru_cache(maxsize=65536)
 def product_seconds(machine: MatmulMachine, shape: tuple[float, float, float, float], moved: float) -> float:
     """Time of the products of `shape` (batch, m, n, k) that move so many bytes [s]."""
-    batch, m, n, k = shape
+    batch, m, n, k = map(float, shape)  # or the kernel is compiled for whole numbers, too, in each place
     numbers, tiles = _arrays(machine)
-    seconds: float = _fastest(batch, m, n, k, moved, numbers, tiles, _PARTS)
+    seconds: float = _fastest(batch, m, n, k, float(moved), numbers, tiles, _PARTS)
     return seconds
 
 

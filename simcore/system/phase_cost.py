@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,8 @@ _SAME = 1 - 1e-12
 _HALVES = ("reduce_scatter", "all_gather")
 
 
-class PhaseCost(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PhaseCost:
     """Cost of a phase per byte of the buffer / bandwidth, in hops, and bytes sent per byte of the buffer."""
 
     load: float
@@ -64,7 +66,7 @@ class PhaseCost(NamedTuple):
     in_switch: bool = False
     """Whether switches add up and copy: flows over their tree, no steps of an algorithm."""
 
-    @property
+    @cached_property
     def in_a_row(self) -> int:
         """Messages that the busiest link carries one after the other; one where switches add up and copy."""
         if self.in_switch:
