@@ -234,10 +234,10 @@ kept; with a working file it plays more of them, some 0.3 s of CPU each.
   after the other, and on links they overlap: an all-to-all among 4 NPUs of two leaves, 2 : 1, takes 5 blocks alone,
   those to the own leaf first, and 4 in turn; for a fifth of its time its uplinks are left to others. *Segments*: in
   turn means sixteenths of a message, so beside messages sixteen times as large the small ones wait as for whole ones.
-  Of the 42 draws with one chunk, alone alike and more than 10 % off, 32 were played in segments an eighth as large: 24 are
-  at most 5 % off then, 30 at most 10, and of all such jobs one in twenty is off by 9 % and not by 19. *Steps in turn*:
-  `halving_doubling` uses uplinks in some of its steps and leaves them free in others. Its messages have the part of an uplink that
-  messages there have, and `flow` has them there all the time.
+  Of the 42 draws with one chunk, alone alike and more than 10 % off, 32 were played in segments an eighth as large:
+  24 are at most 5 % off then, 30 at most 10, and of all such jobs one in twenty is off by 9 % and not by 19. *Steps
+  in turn*: `halving_doubling` uses uplinks in some of its steps and leaves them free in others. Its messages have the
+  part of an uplink that messages there have, and `flow` has them there all the time.
 """
 BY_STEPS = """
 Iterations under `priority`, all algorithms, and the same where phases let others pass between their steps
