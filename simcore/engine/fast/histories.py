@@ -43,7 +43,7 @@ def make_room(tree: Ints, nodes: int) -> Ints:
     if nodes < tree.shape[0]:
         return tree
     larger = np.empty((2 * nodes, tree.shape[1]), np.int64)
-    for node in range(nodes):  # one by one: an assignment of slices brings the text of its error, a sixth of all code
+    for node in range(nodes):  # one by one: an assignment of slices compiles the text of its error, too
         for column in range(tree.shape[1]):
             larger[node, column] = tree[node, column]
     return larger
