@@ -92,16 +92,17 @@ def knee(front: Matrix) -> int | None:
     return int(np.argmax(below))
 
 
-def compromise_units(front: Matrix) -> NDArray[np.float64]:
-    """How much of each objective counts alike in a compromise `[M]`, of `front` `[N, M]`; infinity: it does not count.
+def compromise_units(front: Matrix, played: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of each objective counts alike in a compromise, `[M, 1, S]`; infinity: it does not count.
 
-    With a knee the lengths of the front, as the knee has it. A front of two values has only ends, each a length away
-    from the other: there the mean size of each objective.
+    `front` `[N, M]` is as predicted, `played` `[M, N, S]` what it comes to in S scenarios. Where it has a knee, the
+    lengths of the front in each scenario. A front of two values has only ends, each a length away from the other: there
+    the mean size of each objective.
     """
     if knee(front) is None:
-        unit: NDArray[np.float64] = np.abs(front).mean(axis=0)
+        unit: NDArray[np.float64] = np.abs(played).mean(axis=1, keepdims=True)
     else:
-        unit = front.max(axis=0) - front.min(axis=0)
+        unit = played.max(axis=1, keepdims=True) - played.min(axis=1, keepdims=True)
     return np.where(unit > 0, unit, np.inf)
 
 

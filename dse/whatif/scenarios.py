@@ -11,7 +11,8 @@ are the front and the dominated designs nearest to it. In each scenario all of t
 The *robust pick* of one objective is the contender with the least regret in the worst but one of ten scenarios. Of
 several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
 contender that is the best compromise in that scenario, the least sum of objectives, each in units of
-`dse.evaluate.pareto.compromise_units`. Of equals it is the one that is sooner on the front, then the first.
+`dse.evaluate.pareto.compromise_units`: lengths of the front in that scenario, for the front as predicted may be short
+where designs are unsure. Of equals it is the one that is sooner on the front, then the first.
 
 The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
 scenarios, beside the contenders.
@@ -143,6 +144,15 @@ def regret(lost: Floats) -> Floats:
     return found
 
 
+def shortfall(front: Floats, lost: Floats) -> Floats:
+    """By how much each contender lies behind the best compromise, `[contenders, count]`.
+
+    `front[members, objectives]` is as predicted; `lost[objectives, contenders, count]` begins with the members.
+    """
+    scaled = (lost / compromise_units(front, lost[:, : len(front)])).sum(axis=0)
+    return scaled - scaled.min(axis=0)
+
+
 def interval_of(trial: TrialRecord) -> tuple[float, float] | None:
     """The interval of a trial's iteration time [s], as its result has it."""
     ends = (trial.metrics or {}).get("iteration_time_interval_s")
@@ -165,8 +175,7 @@ def _robust(
     place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
     if len(record.objectives) == 1:
         return min(numbers, key=lambda n: (sure[n].regret_p90, -sure[n].on_front, place.get(n, len(place))))
-    scaled = (lost / compromise_units(record.losses(tuple(front)))[:, None, None]).sum(axis=0)
-    behind = scaled - scaled.min(axis=0)
+    behind = shortfall(record.losses(tuple(front)), lost)
     short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
     return min(short, key=lambda number: (short[number], -sure[number].on_front, place[number]))
 

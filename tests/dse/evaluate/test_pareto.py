@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 from dse.evaluate.pareto import compromise_units, front_mask, hypervolume, knee, nearness, reference_point
 
@@ -170,6 +171,13 @@ def test_a_point_moved_by_its_nearness_is_not_beaten_in_all_objectives_and_by_le
 def test_a_compromise_counts_in_lengths_of_a_front_with_a_knee_and_else_in_mean_sizes() -> None:
     """Of two ends each is a length away from the other, however little one of them costs."""
     ends = np.array([[2.0, 10.0], [1.0, 11.0]])
-    assert compromise_units(ends).tolist() == [1.5, 10.5]
-    assert compromise_units(np.vstack([ends, [1.2, 10.1]])).tolist() == [1.0, 1.0]
-    assert compromise_units(np.array([[0.0, 3.0]])).tolist() == [np.inf, 3.0]
+    assert units(ends).tolist() == [1.5, 10.5]
+    three = np.vstack([ends, [1.2, 10.1]])
+    assert units(three).tolist() == [1.0, 1.0]
+    assert units(np.array([[0.0, 3.0]])).tolist() == [np.inf, 3.0]
+    assert units(three, three * [2.0, 1.0]).tolist() == [2.0, 1.0]
+
+
+def units(front: NDArray[np.float64], played: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Of a front in one scenario, which is what was predicted where nothing is said."""
+    return compromise_units(front, (front if played is None else played).T[:, :, None])[:, 0, 0]

@@ -23,7 +23,7 @@ from dse.whatif import scenarios as asking
 from dse.whatif.answers import Scenarios
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
-from dse.whatif.scenarios import COUNT, ask_scenarios, regret
+from dse.whatif.scenarios import COUNT, ask_scenarios, regret, shortfall
 from simcore.check.load import parse_design
 from simcore.document.text import parse_document
 from simcore.uncertainty import draws
@@ -55,6 +55,14 @@ def test_regret_is_by_which_share_another_is_better_in_every_objective_at_once()
 def test_regret_of_one_objective_is_how_much_worse_than_the_best() -> None:
     lost = np.array([[[10.0, 8.0], [8.0, 8.0], [9.0, 16.0]]])
     assert regret(lost) == pytest.approx(np.array([[0.25, 0.0], [0.0, 0.0], [0.125, 1.0]]))
+
+
+def test_a_rival_of_which_little_is_known_makes_no_dear_design_the_pick() -> None:
+    """The first costs a half more than the second and is 1 % faster: not worth it because the second may be slow."""
+    front = np.array([[10.0, 3.0], [10.1, 1.9], [12.0, 1.0]])
+    times = [[10.0, 10.0], [5.0, 15.0], [12.0, 12.0]]
+    prices = [[3.0, 3.0], [1.9, 1.9], [1.0, 1.0]]
+    assert shortfall(front, np.array([times, prices])).max(axis=1).argmin() == 2
 
 
 def test_what_is_to_be_maximised_and_what_has_no_value_have_regrets_too() -> None:
