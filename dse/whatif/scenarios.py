@@ -149,7 +149,7 @@ def shortfall(front: Floats, lost: Floats) -> Floats:
 
     `front[members, objectives]` is as predicted; `lost[objectives, contenders, count]` begins with the members.
     """
-    scaled = (lost / compromise_units(front, lost[:, : len(front)])).sum(axis=0)
+    scaled: Floats = (lost / compromise_units(front, lost[:, : len(front)])).sum(axis=0)
     return scaled - scaled.min(axis=0)
 
 

@@ -338,7 +338,17 @@ def searched(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((folder / "pareto.json").read_text())
     asked = ("what_if", "scenarios", "robust", "families", "decision", "bounds", "gap")
     for member in document["front"]:
-        for key in ("steps", "robustness", "interval", "intervals", "on_front", "regret", "regret_p90", "ties"):
+        for key in (
+            "steps",
+            "robustness",
+            "interval",
+            "intervals",
+            "on_front",
+            "regret",
+            "regret_p90",
+            "ties",
+            "behind",
+        ):
             del member[key]
     return {key: value for key, value in document.items() if key not in asked}
 

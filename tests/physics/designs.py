@@ -18,6 +18,7 @@ from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
 from simcore.design.dimension import Graph
 from simcore.design.library import Library
+from simcore.engine.flow.links import find_sharing
 from simcore.metrics import METRICS
 from simcore.schedule import SCHEDULES
 from simcore.system.interference import slowdowns
@@ -401,9 +402,12 @@ def serves_in_order(design: Design) -> bool:
     - Gradients, and the parameters that ZeRO-3 gathers ahead, are under way while the stage goes on. They stay in the
       order of issue where they have one dimension, and every other group on it has that one only; or where they
       only scatter (ZeRO-1 and 2) over dimensions that no other group uses.
-    - A collective that is served earlier slows other computation, whose end may start what is waited for.
+    - A collective that is served earlier slows other computation, whose end may start what is waited for; and one that
+      begins earlier takes from others where phases share links.
     """
     system = design.system
+    if find_sharing(design):
+        return False
     if system.inter_dimension != "baseline" or system.intra_dimension != "fifo" or any(slowdowns(design)):
         return False
     if not isinstance(design.workload, TransformerWorkload):

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import yaml
 from asked_studies import answer_what_if
+from numpy.typing import NDArray
 from tiny_spaces import TINY
 
-from dse.evaluate.record import StudyRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import describe_decision
 from dse.report.front import pareto_json
 from dse.report.machines import describe_machines
@@ -23,16 +24,16 @@ from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import space_from
 from dse.whatif.answers import Machine, Scenarios
+from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
 from dse.whatif.machines import machine_of
-from dse.whatif.scenarios import COUNT
+from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
 from simcore.document.text import parse_document
 from simcore.uncertainty import draws
 
-FASTEST, OTHERS = "v100-32gb", ("a100-80gb", "h100-80gb")
-"""A model so small that the NPU with the least overhead is the fastest."""
+FASTEST, OTHERS = "h100-80gb", ("a100-80gb", "v100-32gb")
 
 
 def run(folder: Path, *objectives: str) -> StudyRecord:
@@ -85,14 +86,19 @@ def test_a_machine_of_which_nothing_was_tried_is_found_too(fastest: tuple[StudyR
 
 def test_its_share_is_that_of_the_scenarios_in_which_no_member_dominates_it(fastest: tuple[StudyRecord, Path]) -> None:
     record, folder = fastest
-    found = {machine.name: machine.on_front for machine in scenarios_of(record, folder).machines}
-    best = next(t for t in record.trials if t.values["iteration_time"] == best_on(record, "a100-80gb"))
-    trials = [*record.front, best]
+    found = next(m for m in scenarios_of(record, folder).machines if m.name == "a100-80gb")
+    best = next(t for t in record.trials if t.design == found.design)
+    near = rivals(record, CONTENDERS)[: CONTENDERS - len(record.front)]
+    front = times_of(record, [*record.front, *near])[: len(record.front)]
+    assert found.on_front == pytest.approx((times_of(record, [best])[0] <= front.min(axis=0)).mean(), abs=1e-6)
+
+
+def times_of(record: StudyRecord, trials: list[TrialRecord]) -> NDArray[np.float64]:
+    """Of trials in all scenarios, `[trials, COUNT]`; what designs have in common is drawn for all of them at once."""
     designs = [design_from(trial.design or {}) for trial in trials]
-    times = np.array(
+    return np.array(
         [one.objective(record.objectives[0]) for one in draw_trials(trials, designs, draws.Scenarios(COUNT))]
     )
-    assert found["a100-80gb"] == pytest.approx((times[-1] <= times[:-1].min(axis=0)).mean(), abs=1e-6)
 
 
 def test_contenders_and_shares_of_the_front_are_those_without_other_machines(
@@ -123,7 +129,7 @@ def test_the_decision_says_how_often_another_machine_belongs_on_the_front(fastes
     record, folder = fastest
     text = told(record, folder, on_front=0.125)
     assert text.startswith("Other machines, by the best designs found on them: a100-80gb (")
-    assert text.endswith(" belongs on the front in 12 % of the scenarios, h100-80gb in 12 %.")
+    assert text.endswith(" belongs on the front in 12 % of the scenarios, v100-32gb in 12 %.")
     summary = summarize(record, answer_what_if(record, folder))
     assert describe_machines(record, summary) in describe_decision(record, summary).sentences
     assert describe_machines(record, summarize(record)) == ""
