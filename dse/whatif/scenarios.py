@@ -149,8 +149,9 @@ def shortfall(front: Floats, lost: Floats) -> Floats:
 
     `front[members, objectives]` is as predicted; `lost[objectives, contenders, count]` begins with the members.
     """
-    scaled: Floats = (lost / compromise_units(front, lost[:, : len(front)])).sum(axis=0)
-    return scaled - scaled.min(axis=0)
+    scaled = (lost / compromise_units(front, lost[:, : len(front)])).sum(axis=0)
+    behind: Floats = scaled - scaled.min(axis=0)
+    return behind
 
 
 def interval_of(trial: TrialRecord) -> tuple[float, float] | None:
