@@ -24,6 +24,7 @@ from simcore.engine.flow.rates import (
     STREAMS,
     locate_stream,
     pace_alone,
+    uses,
 )
 from simcore.engine.flow.tables import (
     P_FIRST,
@@ -163,15 +164,11 @@ def is_met(world: World, its: int, passage: int, now: int) -> bool:
 def uses_link(world: World, its: int, passage: int, link: int) -> bool:
     """Whether a passage of the class at `its` ever uses a link."""
     _, _, _, _, plan, play, _, flows, _ = world
-    uses = False
+    found = False
     for number in range(play[passage + P_SPANS]):
         s = stream_of(plan, play, its, locate_span(play, passage, number))
-        if s < 0:
-            continue
-        stream = locate_stream(flows, s)
-        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            uses = uses or flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link
-    return uses
+        found = found or (s >= 0 and uses(flows, s, link))
+    return found
 
 
 @inlined

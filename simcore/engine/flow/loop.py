@@ -6,7 +6,7 @@ At each picosecond the networks' events come first, then the programs' moves, th
 
 from __future__ import annotations
 
-from simcore.compiled import borrowing, compiled, inlined, merged
+from simcore.compiled import borrowing, inlined, merged
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
 from simcore.engine.flow.claims import may_be_full
@@ -32,6 +32,7 @@ from simcore.engine.flow.rates import (
     LOOKED,
     SERVER,
     SERVER_DIMENSION,
+    SERVERS_AT,
     SLOWED,
     SLOWED_AT,
     STAMP,
@@ -60,7 +61,6 @@ from simcore.engine.flow.solos import play_met
 from simcore.engine.flow.tables import (
     ADDS,
     BEGIN,
-    CLASSES,
     COMPUTES,
     COMPUTES_BESIDE,
     DISTURBED,
@@ -152,7 +152,7 @@ def _replay(world: World, c: int, now: int) -> None:
 @merged
 def _meet_passages(world: World, s: int, time: int) -> None:
     """Let all passages and solos be played that a stream meets which is in service from now on."""
-    _, states, _, _, plan, play, _, flows, _ = world
+    _, states, _, _, _, play, _, flows, _ = world
     its = locate_stream(flows, s)
     server = flows[its + SERVER]
     end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
@@ -160,7 +160,9 @@ def _meet_passages(world: World, s: int, time: int) -> None:
         link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
         if not may_be_full(world, link):
             continue
-        for c in range(plan[CLASSES]):
+        ends = flows[SERVERS_AT] + link
+        for place in range(flows[ends], flows[ends + 1]):
+            c = flows[place]
             if c == server:
                 continue
             states[c, NOW] = time
@@ -265,7 +267,7 @@ def play_on(world: World) -> None:
             jump_ahead(world, time)
 
 
-@compiled
+@borrowing
 def play_all(world: World) -> None:
     """Rehearse what collectives do alone, and play."""
     nets, states, _, _, plan, _, _, _, _ = world

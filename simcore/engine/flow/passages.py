@@ -13,15 +13,8 @@ from __future__ import annotations
 from simcore.compiled import borrowing, inlined
 from simcore.engine.fast.state import NOW, OUTSTANDING
 from simcore.engine.fast.tables import CONSTANT, UNKNOWN, VARIES
-from simcore.engine.flow.claims import count_paid, count_users, is_met, pays, stream_of
-from simcore.engine.flow.rates import (
-    END_LOAD,
-    FIRST_LOAD,
-    LOAD_LINK,
-    LOAD_SIZE,
-    LOADS_AT,
-    locate_stream,
-)
+from simcore.engine.flow.claims import count_paid, count_users, is_met, locate_span, pays, stream_of
+from simcore.engine.flow.rates import uses
 from simcore.engine.flow.tables import (
     ADDABLE_AT,
     BEGIN,
@@ -43,6 +36,7 @@ from simcore.engine.flow.tables import (
     REPLAYED,
     REPLAYS,
     RUN_FROM,
+    RUN_REACH,
     RUN_SIZE,
     RUN_TO,
     RUN_WAY,
@@ -205,9 +199,13 @@ def finish_recording(world: World, c: int) -> None:
     first, to = notes + OPEN_RUN + plan[DIMENSIONS], play[RUNS_AT] + play[RUNS_USED] * RUN_SIZE
     for i in range(count * RUN_SIZE):
         play[to + i] = play[first + i]
-    for number in range(count):  # a stream that ends now has not been struck off yet
-        if play[to + number * RUN_SIZE + RUN_TO] < 0:
-            play[to + number * RUN_SIZE + RUN_TO] = play[passage + P_DURATION]
+    reach = 0
+    for number in range(count):
+        run = to + number * RUN_SIZE
+        if play[run + RUN_TO] < 0:  # a stream that ends now has not been struck off yet
+            play[run + RUN_TO] = play[passage + P_DURATION]
+        reach = max(reach, play[run + RUN_TO])
+        play[run + RUN_REACH] = reach
     spans = 0
     for number in range(count):
         spans = _widen_span(play, to, to + count * RUN_SIZE, number, spans)
@@ -217,17 +215,39 @@ def finish_recording(world: World, c: int) -> None:
         play[passage + P_SPENT + category] = play[m + SPENT + category] - play[notes + SPENT_BEFORE + category]
 
 
+@inlined
+def _first_beyond(play: Ints, passage: int, time: int) -> int:
+    """The first run of a passage that may last beyond `time` after its beginning."""
+    low, high = play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]
+    while low < high:
+        middle = (low + high) // 2
+        if play[play[RUNS_AT] + middle * RUN_SIZE + RUN_REACH] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return int(low)
+
+
 @borrowing
 def meets_run(world: World, c: int, link: int, end: int) -> bool:
     """Whether the passage that class `c` waits for uses a link between now and `end`."""
     _, states, _, _, plan, play, _, flows, _ = world
     its, m = locate_class(plan, c), locate_machine(play, c)
-    passage, begin, now = locate_passage(plan, play, its, play[m + SEGMENT]), play[m + BEGIN], states[c, NOW]
-    for number in range(play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]):
+    passage = locate_passage(plan, play, its, play[m + SEGMENT])
+    since, until = states[c, NOW] - play[m + BEGIN], end - play[m + BEGIN]
+    may = False
+    for number in range(play[passage + P_SPANS]):
+        span = locate_span(play, passage, number)
+        if play[span + RUN_FROM] < until and play[span + RUN_TO] > since:
+            may = may or uses(flows, stream_of(plan, play, its, span), link)
+    if not may:
+        return False
+    number, last = _first_beyond(play, passage, since), play[passage + P_FIRST] + play[passage + P_RUNS]
+    while number < last:
         run = play[RUNS_AT] + number * RUN_SIZE
-        if begin + play[run + RUN_FROM] < end and begin + play[run + RUN_TO] > now:
-            stream = locate_stream(flows, stream_of(plan, play, its, run))
-            for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-                if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
-                    return True
+        if play[run + RUN_FROM] >= until:
+            return False
+        if play[run + RUN_TO] > since and uses(flows, stream_of(plan, play, its, run), link):
+            return True
+        number += 1
     return False

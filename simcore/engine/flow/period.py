@@ -44,6 +44,7 @@ from simcore.engine.flow.tables import (
     R_LENGTH,
     R_TOOK,
     RECORDED,
+    RECURS,
     REMAINING,
     SINCE,
     SKIPS,
@@ -65,8 +66,8 @@ from simcore.schedule.base import CHUNK_SHIFT
 
 # Snapshots, in turn: length, time, then the machines as they were, then what the future depends on.
 LENGTH_OF, TIME_OF, MACHINES_OF = range(3)
-KEPT = 2
-"""Snapshots that a new one is compared with: a run may swing between two states."""
+KEPT = 16
+"""Snapshots that a new one is compared with: where queues take turns a state is met again after several periods."""
 
 
 @inlined
@@ -215,6 +216,7 @@ def _jump(world: World, earlier: Ints, periods: int, times: int, time: int) -> N
         if due != NEVER:
             set_time(play, c, due + by)
     play[JUMPED] += again * periods * plan[PERIOD]
+    play[RECURS] = periods
 
 
 @borrowing

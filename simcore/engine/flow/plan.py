@@ -48,6 +48,8 @@ class _Streams:
     shared: SharedLinks | None
     known: dict[Served, int] = field(default_factory=dict)
     found: list[Stream] = field(default_factory=list)
+    servers: list[int] = field(default_factory=list)
+    """The class of each."""
 
     def number(self, served: Served) -> int:
         """The number of a stream; -1 where it shares no link."""
@@ -58,6 +60,7 @@ class _Streams:
             self.known[served] = len(self.found) if stream.links else -1
             if stream.links:
                 self.found.append(stream)
+                self.servers.append(served.npus)
         return self.known[served]
 
     def tail(self, served: Served, half: bool) -> float:
@@ -77,7 +80,7 @@ def build_world(
     streams, rows = _Streams(shared), _Rows()
     ways = [_ways_of(number, jobs, streams, rows) for number in range(len(jobs))]
     capacities = [] if shared is None else [link.capacity for link in shared.links]
-    flows, numbers = pack_flows(streams.found, capacities)
+    flows, numbers = pack_flows(streams.found, streams.servers, capacities)
     for lowered in jobs:
         lowered.check_length(max(lowered.paces) * _overload(streams.found, capacities))
     alone = numbers[len(streams.found) : 2 * len(streams.found)]

@@ -20,9 +20,9 @@ from simcore.engine.flow.tables import Floats, Ints, mix
 # of a connected set; the memo: where its slots lie, how many they are, where its entries lie, room for them, room used,
 # entries; states of contention solved, and met again; changes so far; the last change that looked at each link.
 STREAMS, LINKS, LOADS, STREAMS_AT, LOADS_AT, HEADS_AT, CHANGED_AT, CHANGED, FOUND_AT, FOUND = range(10)
-SLOTS_AT, SLOTS, ENTRIES_AT, ROOM, USED, ENTRIES, SOLVED, MET, STAMP, SEEN_AT, SLOWED_AT, SLOWED, FLOWS_HEADER = range(
-    10, 23
-)
+SLOTS_AT, SLOTS, ENTRIES_AT, ROOM, USED, ENTRIES, SOLVED, MET, STAMP, SEEN_AT, SLOWED_AT, SLOWED = range(10, 22)
+# Where it lies where the classes begin whose streams load a link, for each link, and where the last ones end.
+SERVERS_AT, FLOWS_HEADER = range(22, 24)
 # Streams: where its loads lie, and end; whether it is in service; the class and the dimension that serve it; the last
 # change that looked at it; whether it is listed as changed.
 FIRST_LOAD, END_LOAD, ACTIVE, SERVER, SERVER_DIMENSION, LOOKED, LISTED, STREAM_SIZE = range(8)
@@ -34,8 +34,8 @@ SLACK = 1e-9
 """Shares that differ by less are equal: sums of floats in different orders must not make streams slower than alone."""
 
 
-def pack_flows(streams: Sequence[Stream], capacities: Sequence[float]) -> tuple[Ints, Floats]:
-    """The arrays of streams, over links of these capacities [B/s]."""
+def pack_flows(streams: Sequence[Stream], servers: Sequence[int], capacities: Sequence[float]) -> tuple[Ints, Floats]:
+    """The arrays of streams, which these classes serve over links of these capacities [B/s]."""
     loads = [(link, s, count) for s, stream in enumerate(streams) for link, count in stream.links if count > 0.0]
     n, m, k = len(streams), len(capacities), len(loads)
     streams_at = FLOWS_HEADER
@@ -45,16 +45,22 @@ def pack_flows(streams: Sequence[Stream], capacities: Sequence[float]) -> tuple[
     found_at = changed_at + n
     slowed_at = found_at + n + 1
     seen_at = slowed_at + n
-    slots_at, slots = seen_at + m, 1 << 12
+    servers_at = seen_at + m
+    by_link = [set[int]() for _ in range(m)]
+    for link, s, _ in loads:
+        by_link[link].add(servers[s])
+    ends_of = np.cumsum([0, *map(len, by_link)]) + servers_at + m + 1
+    slots_at, slots = int(ends_of[-1]), 1 << 12
     entries_at, room = slots_at + slots, max(1 << 16, 4 * n)
     ints = np.empty(entries_at + room, np.int64)
     ints[:streams_at] = 0
     ints[:SLOTS_AT] = (n, m, k, streams_at, loads_at, heads_at, changed_at, 0, found_at, 0)
     ints[SLOTS_AT:USED] = (slots_at, slots, entries_at, room)
-    ints[SEEN_AT], ints[SLOWED_AT] = seen_at, slowed_at
+    ints[SEEN_AT], ints[SLOWED_AT], ints[SERVERS_AT] = seen_at, slowed_at, servers_at
     ints[streams_at:loads_at] = 0
     ints[heads_at:changed_at] = -1
-    ints[seen_at:slots_at] = 0
+    ints[seen_at:servers_at] = 0
+    ints[servers_at:slots_at] = [*ends_of, *(c for its in by_link for c in sorted(its))]
     ints[slots_at:entries_at] = -1
     table = ints[loads_at:heads_at].reshape(k, LOAD_SIZE)
     table[:] = -1
@@ -79,6 +85,15 @@ def pack_flows(streams: Sequence[Stream], capacities: Sequence[float]) -> tuple[
 def locate_stream(flows: Ints, s: int) -> int:
     """Where a stream lies."""
     return int(flows[STREAMS_AT] + s * STREAM_SIZE)
+
+
+@inlined
+def uses(flows: Ints, stream: int, link: int) -> bool:
+    """Whether a stream, by its number, loads a link."""
+    at, found = locate_stream(flows, stream), False
+    for load in range(flows[at + FIRST_LOAD], flows[at + END_LOAD]):
+        found = found or flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link
+    return found
 
 
 @inlined

@@ -24,6 +24,7 @@ from simcore.engine.flow.rates import (
     end_stream,
     locate_stream,
     pace_of,
+    uses,
 )
 from simcore.engine.flow.tables import (
     ADDABLE_AT,
@@ -325,9 +326,7 @@ def repeat_uses(world: World, c: int, link: int) -> bool:
     """Whether repeats that a class waits for use a link."""
     plan, play, flows = world[4], world[5], world[7]
     its, repeated = locate_class(plan, c), locate_repeated(play, c)
-    uses = False
+    found = False
     for place in range(play[repeated + R_WAYS]):
-        stream = locate_stream(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + place]))
-        for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            uses = uses or flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link
-    return uses
+        found = found or uses(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + place]), link)
+    return found

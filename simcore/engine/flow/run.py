@@ -61,7 +61,8 @@ def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Count
     """Time of a training iteration, or of a single collective, of all its groups.
 
     Where the schedule has a steady phase, fewer microbatches are played first; if all classes settle into a period, the
-    rest is added, and else more are played. Raises `InputError` where it takes longer than 64 bits can say.
+    rest is added, and else more are played: as many as make the rest a multiple of that period, or twice as many where
+    there was none. Raises `InputError` where it takes longer than 64 bits can say.
     """
     program = job.program
     steady = None if program.single else ORDERS[program.schedule].steady(program.stages, program.chunks)
@@ -77,7 +78,11 @@ def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Count
         if world[5][tables.MISSING] == 0:
             break
         assert steady is not None
-        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % (2 * steady.period))
+        recurs, left = int(world[5][tables.RECURS]), missing // steady.period
+        if recurs and left % recurs:
+            played += left % recurs * steady.period
+        else:
+            played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % (2 * steady.period))
     return _timing(lowered, world, 0, 0), _count(world)
 
 

@@ -75,7 +75,9 @@ REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(36, 41)
 # room for (0: none is kept), rows used, and those that had no room.
 LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST = range(41, 46)
 # Repeats (`repeats`): where they lie, how wide they are, and room for a snapshot of one class.
-REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM, PLAY_HEADER = range(46, 50)
+REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM = range(46, 49)
+# Periods of the schedule after which everything was as before, when the loop last jumped (`period`; 0: it never did).
+RECURS, PLAY_HEADER = range(49, 51)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -107,8 +109,9 @@ GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, SKIPS, GATHERS, A
 # stream (-1: none does); then the runs.
 RECORDED, RECORD_BEGIN, DISTURBED, RUNS, SPENT_BEFORE = range(5)
 OPEN_RUN = SPENT_BEFORE + len(Category)
-# Runs of a passage: from when and to when after its beginning which way is served [ps].
-RUN_FROM, RUN_TO, RUN_WAY, RUN_SIZE = range(4)
+# Runs of a passage, by when they begin: from when and to when after its beginning which way is served [ps]; the latest
+# end of this run and those before it.
+RUN_FROM, RUN_TO, RUN_WAY, RUN_REACH, RUN_SIZE = range(5)
 # Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
 # how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its last one;
 # how much more often it was waited for than played after all; time by category. Collectives, per job and type, are such

@@ -28,7 +28,7 @@ def draw(seed: int) -> tuple[Streams, list[float]]:
 
 def solve(streams: Streams, capacities: list[float]) -> Floats:
     """Paces of all streams at once."""
-    flows, numbers = pack_flows(streams, capacities)
+    flows, numbers = pack_flows(streams, range(len(streams)), capacities)
     paces = np.empty(len(streams))
     for s in range(len(streams)):
         begin_stream(flows, numbers, s, 0, 0)
@@ -94,7 +94,7 @@ def test_every_stream_is_at_its_cap_or_has_a_bottleneck(seed: int) -> None:
 def test_streams_that_no_link_connects_are_apart() -> None:
     loads: list[tuple[tuple[int, float], ...]] = [((0, 1.0),), ((1, 1.0),), ((0, 1.0), (2, 1.0)), ()]
     streams = [Stream(1.0, its) for its in loads]
-    flows, numbers = pack_flows(streams, [1.0, 1.0, 1.0])
+    flows, numbers = pack_flows(streams, range(4), [1.0, 1.0, 1.0])
     for s in range(4):
         begin_stream(flows, numbers, s, 0, 0)
     counts = []

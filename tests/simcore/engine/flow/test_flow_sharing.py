@@ -11,6 +11,7 @@ from test_groups import collective
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.engine.flow.links import links_of
 from simcore.engine.flow.run import Job, find_classes, time_job, time_jobs
 from simcore.engine.flow.shared import Link, Served, Stream
 from simcore.memory.plan import program_of
@@ -88,6 +89,30 @@ def test_a_steady_pipeline_is_added_and_comes_out_as_if_it_were_played() -> None
     added, counts = time_job(job, OneLink(2.0))
     ((played,),) = time_jobs([job], OneLink(2.0), [1])
     assert counts.added > 64
+    assert added == played
+
+
+def test_a_pipeline_that_repeats_after_three_periods_is_added_too() -> None:
+    document = {
+        "workload": {
+            "model": {"hidden": 4096, "layers": 8, "heads": 16, "vocabulary": 32000, "sequence_length": 1024},
+            "global_batch": 96,
+        },
+        "parallelism": {"tensor": 4, "pipeline": 8, "data": 2, "microbatch": 1},
+        "cluster": {
+            "npu": "a100-80gb",
+            "dimensions": [
+                {"topology": "ring", "size": 2, "bandwidth": "100 GB/s", "latency": "700 ns"},
+                {"topology": "ring", "size": 32, "bandwidth": "275 GB/s", "latency": "700 ns"},
+            ],
+        },
+        "system": {"chunks": 4, "intra_dimension": "fifo", "inter_dimension": "themis"},
+    }
+    design = design_from(document)
+    job = job_of(design)
+    added, counts = time_job(job, links_of(design))
+    ((played,),) = time_jobs([job], links_of(design), [1])
+    assert counts.added > 24
     assert added == played
 
 
