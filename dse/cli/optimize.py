@@ -123,8 +123,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"the earlier run is kept in {kept}", file=sys.stderr)
 
     interrupt: Interrupt = options.interrupt
-    proving = Proving()
-    with Progress(space, settings.trials, interrupt, _is_live(options.live)) as progress:
+    live = _is_live(options.live)
+    with Progress(space, settings.trials, interrupt, live) as progress, Proving(beside=True) as proving:
         interrupt.farewell = lambda: _farewell(progress, folder)
         with _silence_ray(settings.executor):
             ended = optimize(space, settings, folder, options.resume, progress, proving)

@@ -9,13 +9,12 @@ to gain, and a search that uses no engine with compiled kernels asks for none.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
+from dse.execute.leash import end_with_input
 from dse.execute.where import cores
 
 ENGINES = ("auto", "flow")
@@ -67,15 +66,9 @@ def is_compiled() -> bool:
     return is_ready(play_all)
 
 
-def _end_with_parent() -> None:
-    """End this process when the other one closes the pipe, or is killed."""
-    sys.stdin.buffer.read()
-    os._exit(1)
-
-
 def main() -> None:
     """Compile: the work of the process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_input()
     from simcore import simulate
     from simcore.check.load import design_from
 

@@ -40,6 +40,16 @@ def _follow() -> None:
     os._exit(1)
 
 
+def end_with_input() -> None:
+    """Let this process end when its standard input does: whoever started it closed that, or was killed."""
+    threading.Thread(target=_read_to_the_end, daemon=True).start()
+
+
+def _read_to_the_end() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
 def pack_call(function: Any, argument: Any) -> bytes:
     """What `tied` is to call, so that it need not be imported before the process is tied."""
     return pickle.dumps((function, argument))

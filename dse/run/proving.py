@@ -1,4 +1,4 @@
-"""What is proven while a search runs: a share of the driver's time goes to the certificate, between two batches.
+"""What is proven while a search runs: beside it where a core is free, else in a share of its time, between two batches.
 
 How many steps there was time for is seen in the progress line alone. Whoever reports takes all that are left, so that
 no file depends on the clock (`dse.proof.certifier`).
@@ -10,9 +10,12 @@ import time
 from collections.abc import Callable
 
 from dse.evaluate.note import Note
+from dse.execute.ahead import is_compiled
+from dse.execute.where import cores
 from dse.proof.certificate import Certificate, certify
 from dse.proof.certifier import Certifier
 from dse.proof.parts import is_proven_of
+from dse.run.proving_beside import CertifierBeside
 from dse.space.space import Space
 from dse.study.watch import WATCHER, Watcher
 
@@ -23,10 +26,15 @@ TELL_SECONDS = 1.0
 
 
 class Proving:
-    """The certificate of one run: begun while it searches, ended by its report."""
+    """The certificate of one run: begun while it searches, ended by its report.
 
-    def __init__(self) -> None:
-        self._certifier: Certifier | None = None
+    `beside`: another process may prove it, for which a core must be free. It knows what is installed, and not what the
+    caller of a library has changed or added.
+    """
+
+    def __init__(self, beside: bool = False) -> None:
+        self._beside = beside
+        self._certifier: Certifier | CertifierBeside | None = None
         self._watcher = WATCHER
         self._read: Callable[[], Space] | None = None
         self._engine = ""
@@ -37,18 +45,33 @@ class Proving:
         self._read, self._engine, self._watcher = read, engine, watcher
         self._begun = time.monotonic()
 
+    def __enter__(self) -> Proving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self._certifier, CertifierBeside):
+            self._certifier.close()
+
     def between(self) -> None:
-        """Two batches of the search: take the steps that there is time for."""
+        """Two batches of the search: take the steps that there is time for, or hear of those of the other process."""
         if self._read is None:
             return
         while (now := time.monotonic()) - self._begun >= max(TELL_SECONDS, self._spent / SHARE):
             if self._certifier is None:
-                self._certifier = Certifier(self._read(), self._engine)
+                self._certifier = self._begin_certifier(self._read())
             elif self._certifier.done:
                 return
             self._certifier.advance()
             self._tell(now)
+            if isinstance(self._certifier, CertifierBeside):
+                return
             self._spent += time.monotonic() - now
+
+    def _begin_certifier(self, space: Space) -> Certifier | CertifierBeside:
+        """The certifier of a space; none beside while a new machine's second core compiles."""
+        if self._beside and cores() > 1 and is_compiled():
+            return CertifierBeside(space, self._engine)
+        return Certifier(space, self._engine)
 
     def _tell(self, now: float) -> None:
         assert self._certifier is not None

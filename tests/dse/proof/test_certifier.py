@@ -20,6 +20,7 @@ from dse.run import proving as proving_module
 from dse.run.document import open_study
 from dse.run.drive import optimize
 from dse.run.proving import Proving
+from dse.run.proving_beside import CertifierBeside
 from dse.run.record import record_in
 from dse.run.settings import Settings
 from dse.space.objective import losses
@@ -109,6 +110,45 @@ def test_files_do_not_depend_on_how_much_was_proven_while_the_search_ran(
     assert records[0][1]
     assert told.rows
     assert told.rows[0][0] < 40
+
+
+def test_a_certificate_proven_in_another_process_is_the_same() -> None:
+    given, texts = space(), list[str]()
+    certifier = CertifierBeside(given, "fast")
+    try:
+        found = certifier.finish(lambda text, done=None: texts.append(text))
+    finally:
+        certifier.close()
+    assert found == certify(given, "fast")
+    assert certifier.done
+    assert certifier.corners == found.corners
+    assert len(texts) > 3
+
+
+def test_a_process_that_is_killed_takes_nothing_away() -> None:
+    given = space()
+    certifier = CertifierBeside(given, "fast")
+    certifier.close()
+    assert certifier.advance() == ""
+    assert certifier.finish(lambda text, done=None: None) == certify(given, "fast")
+
+
+def test_files_do_not_depend_on_who_proves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving_module, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(proving_module, "is_compiled", lambda: True)
+    records = []
+    for free in (1, 2):
+        monkeypatch.setattr(proving_module, "cores", lambda free=free: free)
+        folder = tmp_path / str(free)
+        with Proving(beside=True) as proving:
+            optimize(space(), Settings("random", 40, 0), folder, proving=proving)
+            record = record_in(open_study(folder), prove=proving.certify)
+            certifier = proving._certifier
+        assert isinstance(certifier, CertifierBeside) == (free == 2)
+        if isinstance(certifier, CertifierBeside):
+            assert certifier._process.poll() is not None
+        records.append((record.bounds, record.corners, record.leaders, (folder / "study.yaml").read_bytes()))
+    assert records[0] == records[1]
 
 
 def test_a_sampler_that_proves_its_answer_needs_no_other_certificate(tmp_path: Path) -> None:
