@@ -31,6 +31,7 @@ from dse.search.guided.genome import (
 from dse.search.guided.repair import Look, repair_look
 from dse.search.guided.surrogate import Encoder
 from dse.search.guided.view import ESTIMATE, View
+from dse.space.constraint import Constraint
 from dse.space.fill import FilledDocument
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
@@ -38,7 +39,6 @@ from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, is_of
 
-MISSED = "largest violation"
 TREND = ("iteration_time", "cost.total", "memory.peak")
 """Estimates that say something of all objectives."""
 
@@ -55,15 +55,17 @@ class Candidate:
     """0 where it may be simulated."""
     features: dict[int, float]
     known: dict[str, float | None]
-    """The metrics that are looked at, exact where they do not depend on time, else estimates; and `MISSED` at these."""
+    """The metrics that are looked at, exact where they do not depend on time, else estimates."""
     shape: tuple[Any, ...] = ()
     """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
     shares: Mapping[str, float] = field(default_factory=dict)
     """What it is looked at through tells of its time (`dse.search.guided.view`)."""
+    missed: tuple[float, ...] = ()
+    """Violation of each constraint on results at the estimates; -1 of those that these cannot judge."""
     losses: NDArray[np.float64] | None = None
     """What simulation found, to be minimised."""
-    late: float = 0.0
-    """Largest violation of a constraint on results."""
+    late: tuple[float, ...] = ()
+    """Violation of each constraint on results by simulation."""
     moves: list[tuple[str, float]] | None = None
     """Small moves that have not been made yet."""
 
@@ -79,8 +81,13 @@ class Candidate:
 
     @property
     def missed_violation(self) -> float:
-        """Largest violation of a constraint on results at the estimates; `known` has them."""
-        return self.known[MISSED] or 0.0
+        """Largest violation of a constraint on results at the estimates."""
+        return max(self.missed, default=-1.0)
+
+    @property
+    def late_violation(self) -> float:
+        """Largest violation of a constraint on results by simulation."""
+        return max(self.late, default=-1.0)
 
     @property
     def policies(self) -> tuple[Any, ...]:
@@ -176,26 +183,18 @@ class Candidates:
         violation = screened.violation
         known: dict[str, float | None] = {}
         shares: Mapping[str, float] = {}
+        missed: tuple[float, ...] = ()
         if violation <= 0 and estimated:
             if self._bounded:
                 viewed, shares = self.view.look(design, self._estimated)
                 known.update(viewed)
             known |= {name: screened.metrics[name] for name in self._exact}
-            known[MISSED] = self._missed_violation(known, screened)
+            missed = tuple(_missed_violation(constraint, known, screened) for constraint in self._late)
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
         features = self.encoder.encode(filled.params)
-        return Candidate(look.genes, filled, key, violation, features, known, _shape(design), shares)
-
-    def _missed_violation(self, known: Mapping[str, float | None], screened: ScreenedDesign) -> float:
-        """Largest violation of the constraints on results at the estimates; -1 without any that these can judge."""
-        worst = -1.0
-        for constraint in self._late:
-            if all(known.get(name) is not None for name in constraint.metrics):
-                with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
-                    worst = max(worst, constraint.measure_violation(known, screened.document))
-        return worst
+        return Candidate(look.genes, filled, key, violation, features, known, _shape(design), shares, missed)
 
     def make_random(self) -> Candidate | None:
         """A candidate drawn at random."""
@@ -225,6 +224,14 @@ class Candidates:
         for _ in range(int(self.generator.integers(3))):
             genes = move_genes(genes, self.products, self.generator)
         return self.make(values_of_genes(genes), estimated)
+
+
+def _missed_violation(constraint: Constraint, known: Mapping[str, float | None], screened: ScreenedDesign) -> float:
+    """Violation of a constraint on results at the estimates; -1 where these cannot judge it."""
+    if all(known.get(name) is not None for name in constraint.metrics):
+        with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
+            return max(-1.0, constraint.measure_violation(known, screened.document))
+    return -1.0
 
 
 def _shape(design: Design) -> tuple[Any, ...]:

@@ -1,7 +1,9 @@
 """Which candidates promise most: predicted values against the front that was found (see `dse.search.guided`).
 
 Values are learned as *levels*: sign x log(value), to be minimised, so that what simulation adds to an estimate is a
-difference; they are compared as losses, as the hypervolume is (`dse.search.guided.gain`).
+difference; they are compared as losses, as the hypervolume is (`dse.search.guided.gain`). Each constraint on results is
+learned by itself, and that all are met is as likely as if they were independent (Gardner et al. 2014): the largest
+violation of two that pull against each other has a kink where it is least.
 """
 
 from __future__ import annotations
@@ -90,10 +92,10 @@ class Judge:
         if candidate.violation > 0:
             return
         candidate.losses = np.array(losses)
-        candidate.late = max((violations[name] for name in self._late), default=-1.0)
+        candidate.late = tuple(violations[name] for name in self._late)
         if candidate.known:  # the surrogate learns what simulation adds to estimates
             self.simulated.append(candidate)
-        if candidate.late <= 0:
+        if candidate.late_violation <= 0:
             both = [*self._front, candidate]
             mask = front_mask(_losses(both))
             self._front = [one for one, keep in zip(both, mask, strict=True) if keep]
@@ -102,7 +104,7 @@ class Judge:
         """Designs to look around: of the front, else those that miss the constraints least."""
         if self._front:
             return [self._front[i] for i in self._generator.permutation(len(self._front))[:count]]
-        return sorted(self.simulated, key=lambda candidate: candidate.late)[:count]
+        return sorted(self.simulated, key=lambda candidate: candidate.late_violation)[:count]
 
     def spread_designs(self, count: int) -> list[Candidate]:
         """Designs of the front, evenly by the first objective; the best by each objective among them."""
@@ -189,9 +191,15 @@ class Judge:
         return out
 
     def _trend(self, candidates: Sequence[Candidate]) -> Matrix:
-        """Logarithms of estimates, 0 where there is none, and the violation at them `[candidates, trends + 1]`."""
+        """Logarithms of estimates, 0 where there is none, and the violations at them `[candidates, columns]`."""
         known = np.array([[c.known.get(name) or 1.0 for name in self._trends] for c in candidates])
-        return np.hstack([np.log(np.maximum(known, 1e-300)), _missed_violations(candidates)[:, None]])
+        missed = [_missed_violations(candidates)[:, None]]
+        missed += [self._each_missed(candidates)] if len(self._late) > 1 else []
+        return np.hstack([np.log(np.maximum(known, 1e-300)), *missed])
+
+    def _each_missed(self, candidates: Sequence[Candidate]) -> Matrix:
+        """Violation of each constraint on results at the estimates `[candidates, constraints]`."""
+        return _clip_violations([candidate.missed for candidate in candidates])
 
     def _predict(
         self, pool: list[Candidate], estimates: Matrix, levels: _Levels
@@ -201,7 +209,7 @@ class Judge:
         Without enough trials the estimates are the prediction.
         """
         mean, deviation, late = estimates.copy(), np.zeros_like(estimates), _missed_violations(pool)
-        outputs = len(self._modelled) + bool(self._late)
+        outputs = len(self._modelled) + len(self._late)
         if len(self.simulated) < self._view.enough or not outputs:
             return mean, deviation, late, np.exp(-LATE * np.maximum(late, 0.0))
         if self._fitted is None or self._fitted[0] != len(self.simulated):
@@ -212,15 +220,15 @@ class Judge:
         mean[:, self._modelled], deviation[:, self._modelled] = value[:, :models], spread[:, :models]
         likely = np.ones(len(pool))
         if self._late:
-            late = value[:, models]
-            likely = ndtr(-late / np.maximum(spread[:, models], SHARPEST))
+            late = value[:, models:].max(axis=1)
+            likely = ndtr(-value[:, models:] / np.maximum(spread[:, models:], SHARPEST)).prod(axis=1)
         return mean, deviation, late, likely
 
     def _fit(self, levels: _Levels) -> Model:
         told = self._teaching_trials(levels)
         found = levels.to_levels(_losses(told))[:, self._modelled]
         if self._late:
-            found = np.hstack([found, np.clip([[c.late] for c in told], -NEAR, NEAR)])
+            found = np.hstack([found, _clip_violations([candidate.late for candidate in told])])
         self._shares = sorted({name for c in told for name in c.shares})
         return self._view.fit(self._seen(told, levels.to_levels(self._estimates(told))), found)
 
@@ -228,7 +236,7 @@ class Judge:
         """What is known of candidates before their trials; `estimates` are levels `[candidates, objectives]`."""
         viewed = estimates[:, self._modelled]
         if self._late:
-            viewed = np.hstack([viewed, _missed_violations(candidates)[:, None]])
+            viewed = np.hstack([viewed, self._each_missed(candidates)])
         shares = np.array([[c.shares.get(name, 0.0) for name in self._shares] for c in candidates])
         features = self._encoder.matrix([c.features for c in candidates])
         return Seen(features, self._trend(candidates), shares, viewed)
@@ -252,5 +260,10 @@ def _losses(candidates: Sequence[Candidate]) -> Matrix:
 
 
 def _missed_violations(candidates: Sequence[Candidate]) -> Matrix:
-    """Violation of constraints on results at the estimates `[candidates]`, of no more than a few times."""
-    return np.array([min(max(c.missed_violation, -NEAR), NEAR) for c in candidates])
+    """Largest violation of a constraint on results at the estimates `[candidates]`, as far as it counts."""
+    return _clip_violations([c.missed_violation for c in candidates])
+
+
+def _clip_violations(violations: Sequence[float] | Sequence[Sequence[float]]) -> Matrix:
+    out: Matrix = np.clip(np.array(violations, np.float64), -NEAR, NEAR)
+    return out

@@ -10,7 +10,7 @@ import pytest
 from split_spaces import open_split
 
 from dse.search.guided.across import CrossedDesigns
-from dse.search.guided.candidates import MISSED, Candidate, Candidates
+from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.ends import EndCandidates
 from dse.space.space import Space
 
@@ -47,7 +47,7 @@ def cost(candidate: Candidate) -> float:
 
 
 def missed(candidate: Candidate) -> float:
-    return candidate.known[MISSED] or 0.0
+    return candidate.missed_violation
 
 
 def test_on_cheaper_networks_the_job_follows_towards_the_limits(tmp_path: Path) -> None:
