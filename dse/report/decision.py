@@ -23,6 +23,7 @@ from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
+from dse.space.constraint import parse_constraints
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
 from dse.whatif.drawn import is_drawn
@@ -248,6 +249,7 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     return f"{text} ({_NEAR_TEXT})" if near else text
 
 
+_MEAN_POWER = {"power", "power.mean"}
 _Answer = tuple[str, bool]
 """A clause, and whether it is about a change; else it only names what was tried."""
 
@@ -289,4 +291,8 @@ def _limits(trial: TrialRecord) -> str:
     told = {VALID, "orderable"} if trial.workloads else {VALID, "orderable", "fits"}
     near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
     said = ["memory" if name == "fits" else clean_text(name) for name in near]
-    return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}" if said else ""
+    if not said:
+        return ""
+    of_mean = any(_MEAN_POWER.intersection(constraint.metrics) for constraint in parse_constraints(near, []))
+    why = "; the mean draw falls where NPUs wait: a building's limit is one of power.peak" if of_mean else ""
+    return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}{why}"

@@ -301,6 +301,14 @@ def test_a_limit_that_is_near_is_named() -> None:
     assert "within 5 % of a limit: cost.total <= 21e6." in decided(studies.record([made])).sentences[-1]
 
 
+def test_a_limit_of_the_mean_draw_is_told_from_one_of_the_building() -> None:
+    for limit, is_of_mean in {"power <= 320e3": True, "power.peak <= 320e3": False}.items():
+        made = studies.simulated(0, 1.0, 2e7, violations={limit: -0.01})
+        said = decided(studies.record([made])).sentences[-1]
+        assert f"a limit: {limit}" in said
+        assert ("the mean draw falls where NPUs wait" in said) == is_of_mean
+
+
 def test_assumptions_give_prices_with_their_numbers_and_what_was_not_measured() -> None:
     provenance = {
         "operators": "data sheet of a100-80gb alone",
