@@ -29,6 +29,9 @@ TELL_SECONDS = 1.0
 NICENESS = 5
 """The search goes first where they want the same core."""
 
+_COMMAND = f"import sys; sys.path[:] = {{!r}}; from {__name__} import main; main()"
+"""The process finds what this one does."""
+
 Told = tuple[str, Corners | None, Certificate | None]
 """What a step did, what is proven by then if it is time to tell it, and after the last one the certificate."""
 
@@ -43,7 +46,7 @@ class CertifierBeside:
         self._asked = pickle.dumps((space, engine))
         self._told: SimpleQueue[Told | None] = SimpleQueue()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"],
+            [sys.executable, "-c", _COMMAND.format([*map(str, sys.path)])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # what goes wrong in it goes wrong here, too, and is said then
