@@ -34,6 +34,7 @@ NEAR = 0.05
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _NEAR_TEXT = "too near to tell"
+_MEAN_POWER = {"power", "power.mean"}
 _FAR = 0.25
 """By which share of its mean an objective of a design may differ that is still a rival."""
 _ON = 0.0005
@@ -249,7 +250,6 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     return f"{text} ({_NEAR_TEXT})" if near else text
 
 
-_MEAN_POWER = {"power", "power.mean"}
 _Answer = tuple[str, bool]
 """A clause, and whether it is about a change; else it only names what was tried."""
 

@@ -15,14 +15,12 @@ from dse.execute.where import cores
 from dse.proof.certificate import Certificate, certify
 from dse.proof.certifier import Certifier
 from dse.proof.parts import is_proven_of
-from dse.run.proving_beside import CertifierBeside
+from dse.run.proving_beside import TELL_SECONDS, CertifierBeside
 from dse.space.space import Space
 from dse.study.watch import WATCHER, Watcher
 
 SHARE = 0.2
 """Of the time of a search, what its certificate takes at the most, but for the last step."""
-TELL_SECONDS = 1.0
-"""Between two times that the watcher is told what is proven."""
 
 
 class Proving:

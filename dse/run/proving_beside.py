@@ -18,14 +18,14 @@ import time
 from queue import Empty, SimpleQueue
 from typing import IO
 
-from dse.evaluate.note import Note
+from dse.evaluate.note import Note, be_silent
 from dse.execute.leash import end_with_input
 from dse.proof.certificate import Certificate, Corners
 from dse.proof.certifier import Certifier
 from dse.space.space import Space
 
 TELL_SECONDS = 1.0
-"""Between two times that the process tells what is proven of all objectives together."""
+"""Between two times that it is told what is proven of all objectives together."""
 NICENESS = 5
 """The search goes first where they want the same core."""
 
@@ -128,12 +128,8 @@ def prove(space: Space, engine: str, out: IO[bytes]) -> None:
         corners = None
         if now - last >= TELL_SECONDS:
             last, corners = now, certifier.corners
-        pickle.dump((text, corners, certifier.finish(_unheard) if certifier.done else None), out)
+        pickle.dump((text, corners, certifier.finish(be_silent) if certifier.done else None), out)
         out.flush()
-
-
-def _unheard(text: str, done: float | None = None) -> None:
-    """Nothing is left to be told of."""
 
 
 def main() -> None:

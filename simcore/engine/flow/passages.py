@@ -242,12 +242,10 @@ def meets_run(world: World, c: int, link: int, end: int) -> bool:
             may = may or uses(flows, stream_of(plan, play, its, span), link)
     if not may:
         return False
-    number, last = _first_beyond(play, passage, since), play[passage + P_FIRST] + play[passage + P_RUNS]
-    while number < last:
+    for number in range(_first_beyond(play, passage, since), play[passage + P_FIRST] + play[passage + P_RUNS]):
         run = play[RUNS_AT] + number * RUN_SIZE
         if play[run + RUN_FROM] >= until:
             return False
         if play[run + RUN_TO] > since and uses(flows, stream_of(plan, play, its, run), link):
             return True
-        number += 1
     return False

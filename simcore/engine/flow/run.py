@@ -78,9 +78,8 @@ def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Count
         if world[5][tables.MISSING] == 0:
             break
         assert steady is not None
-        recurs, left = int(world[5][tables.RECURS]), missing // steady.period
-        if recurs and left % recurs:
-            played += left % recurs * steady.period
+        if recurs := int(world[5][tables.RECURS]):
+            played += missing // steady.period % recurs * steady.period
         else:
             played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % (2 * steady.period))
     return _timing(lowered, world, 0, 0), _count(world)
