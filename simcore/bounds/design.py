@@ -42,7 +42,7 @@ from simcore.design.workload import Workload, read_workload
 from simcore.document.field import BYTES
 from simcore.document.problem import Refusal
 from simcore.document.quantity import parse_quantity
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.memory.expanded import memory_of
 from simcore.memory.footprint import model_states
 from simcore.memory.plan import memory_needed, program_of
@@ -164,7 +164,7 @@ def bound_serving(design: Design, tokens: int) -> dict[str, float]:
 def _bound_iteration(design: Design, program: Program) -> tuple[Lowering, list[CollectiveTime], IterationBound]:
     compute = times_of(design)
     lowering = Lowering(design, place(design)[0], compute)
-    programs = lower_schedule(lowering, program).tolist()
+    programs = lowering.add(program).tolist()
     times = collective_times(lowering)
     return lowering, times, IterationBound(program, lowering, programs, times)
 
@@ -181,7 +181,7 @@ def _serving_bounds(
 ) -> dict[str, float]:
     """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
     times = {"iteration_time": iteration.serving_time(repeats) / PICOSECONDS}
-    alone = lower_schedule(lowering, program.keep_chunks(1))  # the last stage does not send the first tokens on
+    alone = lowering.add(program.keep_chunks(1))  # the last stage does not send the first tokens on
     first = IterationBound(program.keep_chunks(1), lowering, alone.tolist(), collective_times(lowering))
     times["time_to_first_token"] = first.serving_time([1]) / PICOSECONDS
     if len(repeats) > 1:

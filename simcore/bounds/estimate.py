@@ -21,8 +21,7 @@ from simcore.bounds.iteration import IterationBound
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
-from simcore.engine.fast import pipeline
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.memory.plan import program_of
 from simcore.metrics import METRICS
 from simcore.power.draw import joules_of
@@ -48,7 +47,7 @@ def estimate(design: Design, named: Collection[str] = METRICS) -> Bounds:
     if not program.trained:
         return bound(design)
     lowering = Lowering(design, place(design)[0], times_of(design))
-    programs = lower_schedule(lowering, program).tolist()
+    programs = lowering.add(program).tolist()
     seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
     if all(name == _TIME for name in named):
         return {_TIME: seconds}
@@ -108,20 +107,18 @@ class _Overlap(IterationBound):
         return found
 
     def _longest_time(self, first: int, end: int) -> int:
-        computed = blocked = beside = 0
+        computed, blocking, started = self.lowering.instructions.use(first, end)
         busy, slowing = [0] * len(self._slowdowns), [0] * len(self._slowdowns)
-        for code, argument, _ in self.lowering.operators[first:end]:
-            if code == pipeline.COMPUTE:
-                computed += argument
-            elif code in (pipeline.BLOCKING, pipeline.START):
-                if code == pipeline.BLOCKING:
-                    blocked += self._least[argument]
-                else:
-                    beside += self._least[argument]
-                for dimension, time in self._busy[argument].items():
-                    busy[dimension] += time
-                    slowing[dimension] += time if code == pipeline.START else 0
-        return max(computed + self._lost_time(computed, slowing) + blocked, beside, *busy)
+        blocked = sum(often * self._least[kind] for kind, often in blocking)
+        beside = sum(often * self._least[kind] for kind, often in started)
+        for kind, often in (*blocking, *started):
+            for dimension, time in self._busy[kind].items():
+                busy[dimension] += often * time
+        for kind, often in started:
+            for dimension, time in self._busy[kind].items():
+                slowing[dimension] += often * time
+        longest: int = max(computed + self._lost_time(computed, slowing) + blocked, beside, *busy)
+        return longest
 
     def _lost_time(self, computed: int, slowing: list[int]) -> int:
         """What the computation of a segment loses to the longest service beside it."""

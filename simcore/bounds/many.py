@@ -24,7 +24,7 @@ from simcore.collective import FLAT_RING
 from simcore.collective.routed import LATENCY, Routed, by_network_alone, kernel_seconds, routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.memory.plan import program_of
 from simcore.metrics import Figures
 from simcore.power.draw import draws_of, npus_watts
@@ -112,7 +112,7 @@ class Iteration:
         assert program.trained
         simple, placement = probed(design)
         lowering = Lowering(simple, placement, times_of(design))
-        programs = lower_schedule(lowering, program).tolist()
+        programs = lowering.add(program).tolist()
         keys = tuple(key for key, _ in lowering.keyed())
         times, unit = terms_of(keys, placement, len(design.cluster.dimensions))
         iteration = IterationBound(program, lowering, programs, times, unit)

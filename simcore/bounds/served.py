@@ -15,7 +15,7 @@ from simcore.bounds.iteration import IterationBound
 from simcore.bounds.many import Iteration, forms_of, probed, terms_of
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.program import Program
 
 
@@ -23,9 +23,9 @@ def iterations_of(design: Design, program: Program) -> dict[str, Iteration]:
     """The forms of each time of a design that trains nothing, by metric; what counts of it is as in `Iteration.of`."""
     simple, placement = probed(design)
     lowering = Lowering(simple, placement, times_of(design))
-    whole = lower_schedule(lowering, program).tolist()
+    whole = lowering.add(program).tolist()
     alone = program.keep_chunks(1)  # the last stage does not send the first tokens on
-    first = lower_schedule(lowering, alone).tolist() if program.serves else []
+    first = lowering.add(alone).tolist() if program.serves else []
     keys = tuple(key for key, _ in lowering.keyed())
     times, unit = terms_of(keys, placement, len(design.cluster.dimensions))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import block_issues
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.memory.plan import program_of
 from simcore.policy.groups import group_kind
 from simcore.program import GROUP_CATEGORY, Category, Compute
@@ -85,7 +85,7 @@ def collectives_of(design: Design, stage: int = 0) -> tuple[CollectiveUse, ...]:
         group = next(iter(placement))
         issues = {lowering.collective(program.single.kind, group, program.single.size): 1}
     else:
-        choices = lower_schedule(lowering, program)
+        choices = lowering.add(program)
         split = ORDERS[program.schedule].splits
         issues = block_issues(lowering, choices[stage].tolist(), program.microbatches, split, program.updates)
     dimensions = count_queues(design)

@@ -13,11 +13,13 @@ A pipeline that never empties keeps several versions of its weights (`PipelineSc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from simcore.design.design import Design
+from simcore.design.same import Same
 from simcore.document.field import BYTES, NARROW
 from simcore.memory.serving import serving_memory
 from simcore.program import ModelPart, Program
@@ -101,7 +103,29 @@ def footprint(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage."""
     if not program.trained:
         return serving_memory(program, BYTES[design.workload.precision])
-    return max((stage_memory(design, program, s) for s in _candidate_stages(program)), key=lambda memory: memory.peak)
+    workload, p = design.workload, design.parallelism
+    sizes = (program.part_of, program.stages, program.chunks, program.microbatches, program.schedule)
+    held = (workload.precision, workload.gradient_precision, design.sharding_npus, design.expert_sharding_npus)
+    kept = (p.zero, p.reduces_each, p.gathers, p.expert_overlap)
+    return _fullest_stage(_Alike(Same(program.parts), (*sizes, *held, *kept), design, program))
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Designs hold the same where these are equal: many of a search differ in their network alone."""
+
+    parts: Same[tuple[ModelPart, ...]]
+    others: tuple[object, ...]
+    """All else that `stage_memory` looks at."""
+    design: Design = field(compare=False)
+    program: Program = field(compare=False)
+
+
+@lru_cache(maxsize=1024)
+def _fullest_stage(alike: _Alike) -> Memory:
+    program = alike.program
+    stages = (stage_memory(alike.design, program, stage) for stage in _candidate_stages(program))
+    return max(stages, key=lambda memory: memory.peak)
 
 
 def _candidate_stages(program: Program) -> list[int]:

@@ -8,6 +8,7 @@ the cost to train: while the job is down the cluster draws what it does at work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ Number: TypeAlias = Any
 """A float, or an array `[networks]`: that of one job on many networks."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Figures:
     """What a run comes to: exact after a simulation; before it each figure at its best, so that metrics are bounds.
 
@@ -115,7 +116,7 @@ class Figures:
             return None
         return _over(self.owned.used_second * self.seconds + self.energy * self.prices.electricity, self.samples)
 
-    @property
+    @cached_property
     def goodput(self) -> Number | None:
         """The share of the time in which work is done that lasts (`simcore.reliability.goodput`)."""
         if self.interruptions is None:

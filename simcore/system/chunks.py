@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -251,9 +251,8 @@ class Chunker:
             return Chunks([ring_phases(self, kind, group, whole)], [0] * chunks)
         rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
         plan = policy.orders(sizes, rates, chunks)
-        paths = [
-            phases_in_order(self, kind, [group[i] for i in order], whole, policy.merges_turn) for order in plan.orders
-        ]
+        merge, known = policy.merges_turn, dict[Any, Any]()
+        paths = [phases_in_order(self, kind, [group[i] for i in order], whole, merge, known) for order in plan.orders]
         return Chunks(paths, plan.chosen)
 
     def has_tree(self, where: GroupSlice) -> bool:
@@ -352,7 +351,8 @@ class Chunker:
         if goes_round(self.design, kind, group):
             return [ring_phases(self, kind, group, whole)]
         merge = INTER_DIMENSION[self.design.system.inter_dimension].merges_turn
-        return [phases_in_order(self, kind, order, whole, merge) for order in itertools.permutations(group)]
+        known: dict[Any, Any] = {}
+        return [phases_in_order(self, kind, order, whole, merge, known) for order in itertools.permutations(group)]
 
     def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""

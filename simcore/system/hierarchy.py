@@ -72,22 +72,34 @@ def _turn(maker: PhaseMaker[P_co], order: Sequence[GroupSlice]) -> list[GroupSli
 
 
 def phases_in_order(
-    maker: PhaseMaker[P_co], kind: str, order: Sequence[GroupSlice], size: float, merge: bool
+    maker: PhaseMaker[P_co],
+    kind: str,
+    order: Sequence[GroupSlice],
+    size: float,
+    merge: bool,
+    known: dict[tuple[int, float], tuple[P_co | None, P_co | None]] | None = None,
 ) -> list[P_co]:
     """Phases of a chunk of `size` [B] (what it is when whole) that scatters along `order` and gathers back.
 
-    `merge`: where an all-reduce turns round it is one phase a dimension, not two.
+    `merge`: where an all-reduce turns round it is one phase a dimension, not two. `known` keeps the phases for other
+    orders of the same collective, by dimension and size.
     """
     turn = _turn(maker, order) if merge and kind == "all_reduce" else []
-    scatter: list[P_co] = []
+    known = {} if known is None else known
+    path: list[P_co] = []
     gather: list[P_co] = []
     of_two = kind == "all_reduce"
     for where in order[: len(order) - len(turn)]:
-        members = where.part.members
-        scatter.append(maker.phase("reduce_scatter", where, size, size, of_two))
-        gather.append(maker.phase("all_gather", where, size, size / members, of_two))
+        members, place = where.part.members, (where.dimension, size)
+        if place not in known:
+            known[place] = (
+                None if kind == "all_gather" else maker.phase("reduce_scatter", where, size, size, of_two),
+                None if kind == "reduce_scatter" else maker.phase("all_gather", where, size, size / members, of_two),
+            )
+        there, back = known[place]
+        if there is not None:
+            path.append(there)
+        if back is not None:
+            gather.append(back)
         size /= members
-    gather.reverse()
-    if kind == "all_reduce":
-        return [*scatter, *tree_phases(maker, kind, turn, size), *gather]
-    return scatter if kind == "reduce_scatter" else gather
+    return [*path, *tree_phases(maker, kind, turn, size), *reversed(gather)]

@@ -16,7 +16,7 @@ from simcore.bounds.graph import longest_of
 from simcore.bounds.iteration import IterationBound
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.engine.graph.run import arguments
 from simcore.engine.graph.tables import pack_graph
 from simcore.memory.plan import program_of
@@ -42,7 +42,7 @@ def estimate_times(design: Design, draws: Draws) -> Floats:
         drawn_operators = DrawnOperators(design, draws).times(tuple(places.operators))
         way: Floats = longest_of(packed, program.graph, times, drawn_operators.__getitem__)
         return way + np.zeros(1 + draws.count)
-    programs = lower_schedule(lowering, program).tolist()
+    programs = lowering.add(program).tolist()
     drawn = [network.time(key[0], split) for key, (_, split) in lowering.keyed()]
     operators = DrawnOperators(design, draws).times(tuple(places.operators))
     return _DrawnIteration(program, lowering, programs, drawn, operators, network.slowdowns()).time()

@@ -16,7 +16,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine import unflushed
 from simcore.engine.fast import pipeline
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import ALONE, Ints, locate_type, new_state
 from simcore.engine.fast.sums import add_serially, sum_blocks
@@ -31,7 +31,6 @@ from simcore.engine.fast.tables import (
     NPU_SPENT,
     SPENT,
     WEIGHT_GRADIENTS,
-    pack_program,
 )
 from simcore.program import Category, Program, Start
 from simcore.schedule import ORDERS, Steady
@@ -96,11 +95,11 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     the steady phase (`simcore.engine.unflushed`).
     """
     lowering = Lowering(design, placement, times_of(design))
-    choices = lower_schedule(lowering, program)
+    choices = lowering.add(program)
     path = ORDERS[program.schedule].path(program.stages, program.chunks)
     flushes = ORDERS[program.schedule].flushes
     after = 0 if flushes else program.updated_after
-    packed = pack_program(lowering.operators, lowering.segments, lowering.blocks, choices, path, after)
+    packed = lowering.instructions.pack(choices, path, after)
     sums = sum_blocks(packed, _serial_types(lowering))
     slowest = 1 + max(slowdowns(design)) / UNIT
     iterations = 1 if flushes else unflushed.most_iterations(program)

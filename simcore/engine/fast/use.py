@@ -8,8 +8,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Trace, stage_use
-from simcore.engine.fast.lower import Lowering, lower_schedule
-from simcore.engine.fast.tables import pack_program
+from simcore.engine.fast.lower import Lowering
 from simcore.memory.plan import program_of
 from simcore.program import Program
 from simcore.schedule import ORDERS
@@ -36,11 +35,9 @@ def block_use(design: Design, log: Trace, stage: int) -> list[BlockUse]:
     """The blocks of a stage in order; `log` is that of `simcore.simulate.simulate_traced`."""
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], times_of(design))
-    choices = lower_schedule(lowering, program)
+    choices = lowering.add(program)
     path = ORDERS[program.schedule].path(program.stages, program.chunks)
-    packed = pack_program(
-        lowering.operators, lowering.segments, lowering.blocks, choices, path, _updated_after(program)
-    )
+    packed = lowering.instructions.pack(choices, path, _updated_after(program))
     blocks = [row[2:] for row in log.rows.tolist() if row[0] == pipeline.BLOCK_LEVEL and row[1] == stage]
     dimensions = len(design.cluster.dimensions)
     known: dict[int, tuple[int, ...]] = {}

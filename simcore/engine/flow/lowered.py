@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import _capacity, _serial_types
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.sums import add_serially, sum_blocks
 from simcore.engine.fast.tables import BLOCKING, COMPUTE, KINDS, SENT, START, pack_program
 from simcore.engine.flow.classes import Classes
@@ -152,7 +152,7 @@ def lower(job: Job, microbatches: int) -> Lowered:
     program = job.program
     lowering = Lowering(job.design, job.classes.placement, times_of(job.design), directed=True)
     schedule = ORDERS[program.schedule]
-    choices = lower_schedule(lowering, program)
+    choices = lowering.add(program)
     orders = schedule.order(program.stages, microbatches, program.chunks)
     return Lowered(job, microbatches, lowering, choices, orders, schedule.path(program.stages, program.chunks))
 
@@ -165,7 +165,7 @@ def lower_single(job: Job) -> Lowered:
     groups = [single.group] if single.group in placement else list(placement)
     for number, group in enumerate(groups):
         kind = lowering.collective(single.kind, group, single.size)
-        lowering.operators += [(BLOCKING, kind, int(Category.DATA)), (SENT, 0, 0)]
+        lowering.operators.extend([(BLOCKING, kind, int(Category.DATA)), (SENT, 0, 0)])
         lowering.segments.append((2 * number, 2 * number + 2, 1))
         lowering.blocks.append((number, number + 1))
     choices = np.repeat(np.arange(len(groups)), KINDS).reshape(len(groups), 1, KINDS)

@@ -55,7 +55,7 @@ def play_graph(design: Design, graph: Graph) -> tuple[Timing, Ints]:
     """
     lowering = Lowering(design, place(design)[0], times_of(design))
     rows = pack_graph(graph, arguments(design, graph, lowering))
-    lowering.operators += [(pipeline.START, kind, 0) for kind in range(len(lowering.types))]
+    lowering.operators.extend((pipeline.START, kind, 0) for kind in range(len(lowering.types)))
     _check_length(design, graph, lowering)
     net = lowering.network()
     uses, room = most_on_network(graph), _ROOM

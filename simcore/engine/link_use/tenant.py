@@ -15,7 +15,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.jobs import JobShare, shares_of
 from simcore.engine.fast.iteration import block_issues
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.engine.flow.classes import Classes, find_classes
 from simcore.engine.flow.links import hops_of, kinds_of, phases_on
 from simcore.engine.flow.loads import Carried, Sender
@@ -110,7 +110,7 @@ class Tenant:
     @cached_property
     def _lowered(self) -> tuple[Lowering, NDArray[np.int64]]:
         lowering = Lowering(self.design, self.classes.placement, times_of(self.design))
-        return lowering, lower_schedule(lowering, self.program)
+        return lowering, lowering.add(self.program)
 
 
 def tenants_of(design: Design, seconds: tuple[float, ...]) -> tuple[Tenant, ...]:

@@ -43,21 +43,22 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties:
         return ChunkOrders([(0,)], [0] * chunks)
     loads = [0.0] * len(sizes)
     index: dict[Order, int] = {}
-    adds: dict[Order, list[tuple[int, float]]] = {}
+    adds: list[list[tuple[int, float]]] = []
     chosen: list[int] = []
-    natural, by_ties = tuple(dimensions), dimensions[::ties]
+    natural, by_ties, load_of = tuple(dimensions), dimensions[::ties], loads.__getitem__
     cost = [(n - 1) / n / rate for n, rate in zip(sizes, rates, strict=True)]
     for _ in range(chunks):
-        low = min(loads)
-        if max(loads) - low < THRESHOLD * cost[loads.index(low)]:
+        order = tuple(sorted(by_ties, key=load_of))
+        low = loads[order[0]]
+        if loads[order[-1]] - low < THRESHOLD * cost[loads.index(low)]:
             order = natural
-        else:
-            order = tuple(sorted(by_ties, key=loads.__getitem__))
-        if order not in index:
-            index[order], adds[order] = len(index), _added_loads(order, sizes, cost)
-        for d, added in adds[order]:
+        number = index.get(order)
+        if number is None:
+            number = index[order] = len(adds)
+            adds.append(_added_loads(order, sizes, cost))
+        for d, added in adds[number]:
             loads[d] += added
-        chosen.append(index[order])
+        chosen.append(number)
     return ChunkOrders(list(index), chosen)
 
 

@@ -16,7 +16,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.engine.fast.iteration import Timing, time_program
-from simcore.engine.fast.lower import Lowering, lower_schedule
+from simcore.engine.fast.lower import Lowering
 from simcore.program import Compute, ModelPart, Segment, Start
 from simcore.schedule import SCHEDULES
 from simcore.schedule import base as code
@@ -223,7 +223,7 @@ def test_embedding_and_head_are_on_the_first_stage_and_nothing_is_sent_where_the
     program, lowering = transformer_program(design), Lowering(design, place(design)[0], times_of(design))
     kinds = [{s.name for s in program.parts[part].forward} for part in program.part_of]
     assert kinds == [{"embedding", "layer"}, *[{"layer"}] * 3, {"layer", "head"}, *[{"layer"}] * 3]
-    choices = lower_schedule(lowering, program)
+    choices = lowering.add(program)
     sent = [[sum(lowering.issues(block).values()) for block in row] for row in choices[:, :, :2].reshape(8, 2).tolist()]
     # [forward, backward] of stage 0 chunk 0, stage 0 chunk 1, stage 1 chunk 0, ...
     assert sent == [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1], [1, 1], [0, 1], [1, 0]]
