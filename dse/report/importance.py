@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ from dse.evaluate.pareto import nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.values import cell
 from dse.space.hole import magnitude
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
 
 LEAST = 20
 """Trials below which nothing is said."""
@@ -56,26 +61,23 @@ def importance(record: StudyRecord) -> Importance:
     trials = record.feasible_trials[-MOST:]
     losses = record.losses(trials)
     if len(record.objectives) == 1:
-        return Importance(_shares_by_objective(record, trials, losses))
+        return Importance(_by_objective(record, _shares(trials, losses)))
     far = nearness(losses, record.losses(record.front))
     order = np.argsort(far, kind="stable")[: max(LEAST, round(NEAR * len(trials)))]
     near = tuple(trials[index] for index in sorted(order))
+    *overall, of_front = _shares(trials, np.column_stack([losses, far]))
     return Importance(
-        _shares_by_objective(record, trials, losses),
-        _shares(trials, far),
-        _shares_by_objective(record, near, record.losses(near)),
+        _by_objective(record, overall), of_front, _by_objective(record, _shares(near, record.losses(near)))
     )
 
 
-def _shares_by_objective(
-    record: StudyRecord, trials: tuple[TrialRecord, ...], losses: NDArray[np.float64]
-) -> dict[str, Shares]:
-    found = {o.name: _shares(trials, losses[:, column]) for column, o in enumerate(record.objectives)}
-    return {name: shares for name, shares in found.items() if shares}
+def _by_objective(record: StudyRecord, found: Iterable[Shares]) -> dict[str, Shares]:
+    named = zip((objective.name for objective in record.objectives), found, strict=True)
+    return {name: shares for name, shares in named if shares}
 
 
-def _shares(trials: tuple[TrialRecord, ...], losses: NDArray[np.float64]) -> Shares:
-    """Shares of what sets the lowest tenth of `losses` `[trials]` apart."""
+def _shares(trials: tuple[TrialRecord, ...], losses: NDArray[np.float64]) -> list[Shares]:
+    """Shares of what sets the lowest tenth of each column of `losses` `[trials, columns]` apart."""
     import optuna
     from optuna.distributions import CategoricalDistribution
     from optuna.importance import PedAnovaImportanceEvaluator
@@ -87,23 +89,37 @@ def _shares(trials: tuple[TrialRecord, ...], losses: NDArray[np.float64]) -> Sha
         for path, texts in values.items()
         if len(set(texts)) > 1
     }
-    if not varying or losses.min() == losses.max():
-        return {}
+    if not varying:
+        return [{} for _ in losses.T]
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study = optuna.create_study()
-        study.add_trials(
+        study.add_trials(  # once for all columns: Optuna copies and checks each trial
             [
                 optuna.create_trial(
-                    value=float(loss),
+                    value=0.0,
                     params={path: values[path][row] for path in varying},
                     distributions=dict(varying),
                 )
-                for row, loss in enumerate(losses)
+                for row in range(len(trials))
             ]
         )
-        shares = PedAnovaImportanceEvaluator().evaluate(study)
+        warnings.filterwarnings("ignore", "PedAnovaImportanceEvaluator computes")  # losses are low where good
+        evaluator = PedAnovaImportanceEvaluator()
+        found = [
+            evaluator.evaluate(study, target=partial(_loss_of, column)) if column.min() < column.max() else {}
+            for column in losses.T
+        ]
+    return [_normalize(shares) for shares in found]
+
+
+def _loss_of(column: NDArray[np.float64], trial: FrozenTrial) -> float:
+    return float(column[trial.number])
+
+
+def _normalize(shares: Shares) -> Shares:
+    """Shares that add up to one, the largest first; none where nothing sets trials apart."""
     total = math.fsum(shares.values())
     if total <= 0:
         return {}
