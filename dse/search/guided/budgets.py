@@ -58,13 +58,20 @@ class BudgetCandidates:
     """The number of the next job, by kind."""
     _suits: bool | None = None
 
-    def make_of(self, designs: Sequence[Candidate], jobs: int, count: int) -> Iterator[Candidate | None]:
-        """Up to `count` candidates each of the first `jobs` jobs of `designs` that are new."""
+    def make_of(
+        self, designs: Sequence[Candidate], kinds: Sequence[Candidate], jobs: int, count: int
+    ) -> Iterator[Candidate | None]:
+        """Up to `count` candidates each of the first `jobs` jobs of `designs` that are new on some NPUs.
+
+        These are their own, or those of `kinds` if they are as many.
+        """
         for design in designs:
             whole, job = _parts_of(design)
-            if jobs and self._is_new(whole, job):
-                jobs -= 1
-                yield from self._make(job, design, count, design.filled.params)
+            for beside in (design, *kinds):
+                there = parse_sound(beside.filled.document)
+                if jobs and there.cluster.npus == whole.cluster.npus and self._is_new(there, job):
+                    jobs -= 1
+                    yield from self._make(job, beside, count, design.filled.params)
 
     def make_next(self, beside: Candidate, jobs: int, count: int, alike: bool) -> Iterator[Candidate | None]:
         """Up to `count` candidates each of the next `jobs` jobs by least compute, on as many NPUs as `beside`.

@@ -81,6 +81,8 @@ ACROSS = 12
 FIRST, LEAST, BUDGETS = 24, 3, 12
 """Where budgets are split: jobs by least compute that are looked at on all of them in the seeding, and in a generation,
 beside one of a good design; candidates of each."""
+ELSEWHERE = 6
+"""The same where there are several kinds of NPUs: jobs of good designs on kinds where they were not looked at yet."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 SHAPES = 12
@@ -126,6 +128,8 @@ class Guided(Sampler):
         self._opened = False
         self._stage = 0
         """Stages of the seeding that are done."""
+        self._turn = -1
+        """Of the kinds of jobs (`kind_of_jobs`), whose turn it is to be looked at."""
         self._whole = space.count() <= SMALL
 
     @property
@@ -304,7 +308,9 @@ class Guided(Sampler):
         self._look_across(apart)
         steps = max(1, count // STEP)
         for _ in range(steps):
-            best = self._judge.best_designs(PARENTS)
+            front = self._judge.best_designs(PARENTS)  # of a small one each design several times, so that it is looked
+            # around as much as a large one: else steps from its few designs come after hundreds around the pool
+            best = [front[number % len(front)] for number in range(PARENTS)] if front else []
             if steps > 1:
                 self._pool = self._judge.rank(self._pool, PARENTS)
             best += self._pool[:PARENTS]
@@ -321,21 +327,22 @@ class Guided(Sampler):
     def _look_at_jobs(self, designs: list[Candidate], jobs: int, rounds: int) -> None:
         """Keep candidates of jobs by least compute: on the budgets that suit them, or on the networks of `designs`."""
         if self._budgets.suits(designs):
-            known = self._stage >= len(STAGES)  # what policies are worth that no bound looks at
-            beside = designs[0] if known else self._quickest(self._budgets.one_of_each_kind(designs))
-            self._keep_all(self._budgets.make_next(beside, jobs, BUDGETS, alike=known))
+            kinds = self._budgets.one_of_each_kind(designs)
+            if self._stage < len(STAGES):
+                for beside in kinds:  # what policies are worth that no bound looks at is not known yet: drawn
+                    self._keep_all(self._budgets.make_next(beside, -(-jobs // len(kinds)), BUDGETS, alike=False))
+            else:
+                self._turn += 1
+                beside = kinds[self._turn % len(kinds)]
+                self._keep_all(self._budgets.make_next(beside, jobs, BUDGETS, alike=True))
         else:
             self._keep_all(self._led.make_on(designs, rounds))
-
-    def _quickest(self, designs: list[Candidate]) -> Candidate:
-        """The best of some designs by the first objective's estimate: later generations begin there as well."""
-        objective = self._space.objectives[0]
-        return min(designs, key=lambda candidate: objective.sign * (candidate.known.get(objective.name) or 0.0))
 
     def _look_across(self, designs: list[Candidate]) -> None:
         """Keep candidates with the jobs of `designs` on the networks of other shapes, and the shares that suit them."""
         if self._budgets.suits(designs):
-            self._keep_all(self._budgets.make_of(designs, 1, BUDGETS))
+            kinds = self._budgets.one_of_each_kind(self._best_of_shapes(SHAPES))
+            self._keep_all(self._budgets.make_of(designs, kinds, ELSEWHERE if len(kinds) > 1 else 1, BUDGETS))
             return
         looks = list(self._across.look_at_pairs(designs, self._best_of_shapes(SHAPES), ACROSS))
         self._keep_all(map(self._candidates.make_from_look, looks))

@@ -62,8 +62,8 @@ def test_each_job_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("dse.search.guided.led.MOST_JOBS", 8)
     candidates, budgets = fresh(space(tmp_path))
     parent = drawn(candidates)
-    assert list(budgets.make_of([parent], 1, 4))
-    assert list(budgets.make_of([parent], 1, 4)) == []
+    assert list(budgets.make_of([parent], [], 1, 4))
+    assert list(budgets.make_of([parent], [], 1, 4)) == []
     first = list(budgets.make_next(parent, 3, 4, alike=True))
     keys = [candidate.key for candidate in first if candidate is not None]
     again = [c.key for c in budgets.make_next(parent, 1000, 4, alike=True) if c is not None]
@@ -71,6 +71,18 @@ def test_each_job_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert again
     assert not {*keys} & {*again}
     assert list(budgets.make_next(parent, 1000, 4, alike=True)) == []
+
+
+def test_the_job_of_a_good_design_is_looked_at_on_other_npus_as_well(tmp_path: Path) -> None:
+    candidates, budgets = fresh(space(tmp_path, npu={"choice": ["a100-80gb", "h100-80gb"]}))
+    parent = drawn(candidates)
+    other = next(c for c in iter(lambda: drawn(candidates), None) if c.shape[0] != parent.shape[0])
+    kinds = budgets.one_of_each_kind([parent, other])
+    found = [c for c in budgets.make_of([parent], kinds, 9, 4) if c is not None]
+    assert {c.shape[0] for c in found} == {"a100-80gb", "h100-80gb"}
+    assert {tuple(job_of(c.genes)) for c in found} == {tuple(job_of(parent.genes))}
+    assert all(values_of_genes(job_of(c.genes)) == values_of_genes(job_of(parent.genes)) for c in found)
+    assert list(budgets.make_of([parent], kinds, 9, 4)) == []
 
 
 @pytest.mark.parametrize("alike", [True, False])
