@@ -234,18 +234,7 @@ def _extended(run: _Run, known: Ints, steady: Steady | None, missing: int) -> bo
 
 def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     """Time of each type of collective if none of its phases overlapped [ps]."""
-    return np.array(
-        [
-            float(
-                sum(
-                    times * (phase.serialization + phase.latency)
-                    for path, times in split.count_paths()
-                    for phase in path
-                )
-            )
-            for _, split in lowering.types
-        ]
-    )
+    return lowering.serial()
 
 
 def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
