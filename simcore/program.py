@@ -259,19 +259,22 @@ class Program:
             return None
         return operators[0] if isinstance(operators[0], Start) else None
 
-    def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
-        """The segments that a stage plays in an iteration, each with how often.
+    def passes_of(self, stage: int) -> Iterator[tuple[tuple[Segment, ...], int]]:
+        """The lists of segments that a stage plays in an iteration, each with how often.
 
         A pass beside no other microbatch is counted as one beside another: they do the same, in another order.
         """
         m, updates = self.microbatches, self.updates
         for chunk in range(self.chunks):
             part = self.parts[self.part_of[chunk * self.stages + stage]]
-            ways = [(part.first_pass, 1), (part.forward, m - 1), (part.backward, m - updates), (part.weights, m - 1)]
-            ways += [(part.last_backward, updates), (part.last_weights, 1)]
-            for segments, times in ways:
-                yield from ((segment, times) for segment in segments)
-        yield from ((segment, updates) for segment in self.final[stage])
+            yield from ((part.first_pass, 1), (part.forward, m - 1), (part.backward, m - updates))
+            yield from ((part.weights, m - 1), (part.last_backward, updates), (part.last_weights, 1))
+        yield self.final[stage], updates
+
+    def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
+        """The segments of these, each with how often they are played."""
+        for segments, times in self.passes_of(stage):
+            yield from ((segment, times) for segment in segments)
 
     def keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""

@@ -138,10 +138,12 @@ def _without_other_stages(
     one_for_all = len(fewer) > 1 and any(phase.kind == "shift" or phase.kind.startswith(FLAT) for phase in paths[0])
     if set(fewer.values()) == {1} or one_for_all:
         return paths
-    return [
-        [phase._replace(serialization=phase.serialization // fewer.get(phase.dimension, 1)) for phase in path]
-        for path in paths
-    ]
+    known = {id(phase): phase for path in paths for phase in path}
+    faster = {
+        its: phase._replace(serialization=phase.serialization // fewer.get(phase.dimension, 1))
+        for its, phase in known.items()
+    }
+    return [[faster[id(phase)] for phase in path] for path in paths]
 
 
 def collective_times(lowering: Lowering) -> list[CollectiveTime]:

@@ -73,6 +73,11 @@ def least_work(program: Program, work: Time) -> Any:
 
     What a collective does in memory is communication.
     """
+    return program.microbatches * least_work_of_microbatch(program, work)
+
+
+def least_work_of_microbatch(program: Program, work: Time) -> Any:
+    """The same for one microbatch."""
     p = program.stages
     passes = [
         sum(
@@ -83,7 +88,7 @@ def least_work(program: Program, work: Time) -> Any:
         for part in program.parts
     ]
     own = [sum(passes[program.part_of[chunk * p + stage]] for chunk in range(program.chunks)) for stage in range(p)]
-    return program.microbatches * min(own)
+    return min(own)
 
 
 def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:

@@ -10,28 +10,33 @@ takes half the work: what the bound sums up besides does not show in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
-from simcore.bounds.collective import collective_time
-from simcore.bounds.compute import least_work
+import numpy as np
+
+from simcore.bounds.compute import least_work_of_microbatch
 from simcore.bounds.design import Bounds, bound, bounds_at
 from simcore.bounds.iteration import IterationBound
-from simcore.compute import times_of
+from simcore.compute import OperatorTimes, times_of
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
+from simcore.design.npu import Npu
+from simcore.design.same import Same
 from simcore.engine.fast.lower import Lowering
 from simcore.memory.plan import program_of
 from simcore.metrics import METRICS
 from simcore.power.draw import joules_of
-from simcore.program import Program
-from simcore.system.chunks import PICOSECONDS
+from simcore.program import ModelPart, Program
+from simcore.system.chunks import PICOSECONDS, Chunks
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import place
 
 _TIME = "iteration_time"
 _POWER = ("power", "power.mean")
+_LARGEST = 1 << 62
+"""What sums in 64 bits stay below [ps]."""
 
 
 def estimate(design: Design, named: Collection[str] = METRICS) -> Bounds:
@@ -48,81 +53,87 @@ def estimate(design: Design, named: Collection[str] = METRICS) -> Bounds:
         return bound(design)
     lowering = Lowering(design, place(design)[0], times_of(design))
     programs = lowering.add(program).tolist()
-    seconds = max(_Overlap.of(program, lowering, programs).sums()) / PICOSECONDS
+    seconds = max(_Overlap(program, lowering, programs).sums()) / PICOSECONDS
     if all(name == _TIME for name in named):
         return {_TIME: seconds}
-    joules = least_work(program, joules_of(design, lowering.duration)) / PICOSECONDS
+    joules = program.microbatches * _joules_of_microbatch(design, program, lowering) / PICOSECONDS
     found = bounds_at(design, {_TIME: seconds}, joules, program, {*named, "energy"})
     drawn = found["energy"]
     return found | dict.fromkeys(_POWER, None if drawn is None else drawn / seconds)
 
 
+@dataclass(frozen=True)
+class _Alike:
+    """A microbatch takes the same of an NPU where these are equal: many designs differ in their network alone."""
+
+    parts: Same[tuple[ModelPart, ...]]
+    part_of: tuple[int, ...]
+    stages: int
+    compute: Same[OperatorTimes]
+    npu: Same[Npu]
+    precision: str
+    design: Design = field(compare=False)
+    program: Program = field(compare=False)
+    lowering: Lowering = field(compare=False)
+
+
+def _joules_of_microbatch(design: Design, program: Program, lowering: Lowering) -> float:
+    """What one microbatch takes of an NPU above idle [pJ]."""
+    asked = Same(program.parts), program.part_of, program.stages, Same(lowering.compute)
+    own = Same(design.cluster.running_npu), design.workload.precision
+    return _joules(_Alike(*asked, *own, design, program, lowering))
+
+
+@lru_cache(maxsize=256)
+def _joules(alike: _Alike) -> float:
+    found: float = least_work_of_microbatch(alike.program, joules_of(alike.design, alike.lowering.duration))
+    return found
+
+
 class _Overlap(IterationBound):
     """An iteration whose segments last as long as what overlaps in them."""
 
-    @classmethod
-    def of(cls, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> _Overlap:
-        """The estimate of a lowered iteration: every collective as it goes, alone."""
-        times = []
-        for _, split in lowering.types:
-            counted = split.count_paths()
-            times.append(collective_time([path for path, _ in counted], [often for _, often in counted], ()))
-        return cls(program, lowering, programs, times)
-
-    @cached_property
-    def _own(self) -> dict[Any, int]:
-        """What stages with these blocks take [ps]."""
-        return {}
-
-    @cached_property
-    def _slowdowns(self) -> tuple[int, ...]:
-        return slowdowns(self.lowering.design)
+    def __init__(self, program: Program, lowering: Lowering, programs: list[list[list[int]]]) -> None:
+        super().__init__(program, lowering, programs, ())
+        self._blocks = _block_times(lowering)
 
     def sums(self) -> Iterator[int]:
         """The schedule of blocks alone: what overlaps is in them."""
         yield from self._schedule_sums(self.block_time)
 
-    def _add_blocks(self, before: int, s: int, worth: Callable[[int], int]) -> int:
-        """As for bounds; stages of the same blocks take the same, and integers add up alike in any order."""
-        chunks = tuple(map(tuple, self.programs[s]))
-        if chunks not in self._own:
-            self._own[chunks] = super()._add_blocks(0, s, worth)
-        return before + self._own[chunks]
-
     def block_time(self, block: int) -> int:
         """A block: for each segment the longest of the three (see the module), one segment after the other."""
-        if ("overlap", block) not in self._known:
-            first, end = self.lowering.blocks[block]
-            self._known["overlap", block] = sum(map(self._segment_time, range(first, end)))
-        found: int = self._known["overlap", block]
-        return found
+        return self._blocks[block]
 
-    def _segment_time(self, segment: int) -> int:
-        first, end, repeat = self.lowering.segments[segment]
-        if first == end:
-            return 0
-        if ("longest", first) not in self._known:
-            self._known["longest", first] = self._longest_time(first, end)
-        found: int = self._known["longest", first] * repeat
-        return found
 
-    def _longest_time(self, first: int, end: int) -> int:
-        computed, blocking, started = self.lowering.instructions.use(first, end)
-        busy, slowing = [0] * len(self._slowdowns), [0] * len(self._slowdowns)
-        blocked = sum(often * self._least[kind] for kind, often in blocking)
-        beside = sum(often * self._least[kind] for kind, often in started)
-        for kind, often in (*blocking, *started):
-            for dimension, time in self._busy[kind].items():
-                busy[dimension] += often * time
-        for kind, often in started:
-            for dimension, time in self._busy[kind].items():
-                slowing[dimension] += often * time
-        longest: int = max(computed + self._lost_time(computed, slowing) + blocked, beside, *busy)
-        return longest
+def _block_times(lowering: Lowering) -> list[int]:
+    """What each block takes, every collective as it goes alone [ps]."""
+    its, slowed = lowering.instructions.counted(), slowdowns(lowering.design)
+    least, busy = _times_alone([split for _, split in lowering.types], len(slowed))
+    most = max(least, default=0) * int((its.blocking + its.started).sum()) + int(its.computed.sum())
+    fits = most * max(UNIT + max(slowed), int(its.repeats.sum(axis=1).max(initial=1))) < _LARGEST
+    computed, blocking, started, repeats = its if fits else (table.astype(object) for table in its)
+    alone, service, slow = (np.array(table, np.int64 if fits else object) for table in (least, busy, slowed))
+    service = service.reshape(len(least), len(slowed))
+    beside = started @ service
+    lost = np.minimum(beside * slow // (UNIT + slow), computed[:, None] * slow // UNIT).max(axis=1)
+    longest = np.maximum(computed + lost + blocking @ alone, started @ alone)
+    longest = np.maximum(longest, (blocking @ service + beside).max(axis=1))
+    times: list[int] = (repeats @ longest).tolist()
+    return times
 
-    def _lost_time(self, computed: int, slowing: list[int]) -> int:
-        """What the computation of a segment loses to the longest service beside it."""
-        return max(
-            min(time * slow // (UNIT + slow), computed * slow // UNIT)
-            for time, slow in zip(slowing, self._slowdowns, strict=True)
-        )
+
+def _times_alone(splits: Sequence[Chunks], queues: int) -> tuple[list[int], list[list[int]]]:
+    """What each collective takes alone, and the service of each queue `[collectives, queues]` [ps]."""
+    least, busy = [], []
+    for split in splits:
+        ways, service = [], [0] * queues
+        for path, often in split.count_paths():
+            way = 0
+            for phase in path:
+                way += phase.serialization + phase.latency
+                service[phase.dimension] += often * phase.serialization
+            ways.append(way)
+        least.append(max(min(ways), *service))
+        busy.append(service)
+    return least, busy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from simcore.bounds.collective import CollectiveTime
@@ -174,6 +175,11 @@ class IterationBound:
             yield from self._schedule_sums(self.exchanging_time)
         yield from self._dimension_sums()
 
+    @cached_property
+    def _last_of_alike(self) -> frozenset[int]:
+        """Of stages that do the same the last one: no less comes before it than before the others."""
+        return frozenset({tuple(map(tuple, chunks)): s for s, chunks in enumerate(self.programs)}.values())
+
     def _schedule_sums(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:
         """For each stage the blocks before it, its own, and those that follow, each `worth` its time."""
         if not self._flushes:
@@ -182,14 +188,15 @@ class IterationBound:
         fill = drain = self._nothing
         final_first = self._time_after(0)
         for s, chunks in enumerate(self.programs):
-            final, ends = chunks[0][pipeline.FINAL], self._last_block(s)
-            work = self._add_blocks(fill, s, worth)
-            yield work + self._time_after(s)
-            # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
-            if s and not self._split:
-                yield work + drain + final_first
-            for ending in self._ending_times(final) if with_endings else ():
-                yield work - self.block_time(ends) + ending
+            if s in self._last_of_alike:
+                final, ends = chunks[0][pipeline.FINAL], self._last_block(s)
+                work = self._add_blocks(fill, s, worth)
+                yield work + self._time_after(s)
+                # Weight gradients of their own go on while the last microbatch passes back: then nothing follows them.
+                if s and not self._split:
+                    yield work + drain + final_first
+                for ending in self._ending_times(final) if with_endings else ():
+                    yield work - self.block_time(ends) + ending
             fill = fill + worth(chunks[0][pipeline.FIRST_FORWARD])
             drain = drain + worth(chunks[0][pipeline.BACKWARD])
 
@@ -202,7 +209,7 @@ class IterationBound:
 
     def _unflushed_sums(self, worth: Callable[[int], Any], with_endings: bool) -> Iterator[Any]:
         """For each stage its own blocks alone: nothing fills or drains, and all of a batch come between two updates."""
-        for chunks in self.programs:
+        for chunks in map(self.programs.__getitem__, self._last_of_alike):
             counts = block_counts(chunks, self.program.microbatches, self._split, self.program.updates)
             own = sum((times * worth(block) for block, times in counts), self._nothing)
             yield own
@@ -238,19 +245,28 @@ class IterationBound:
         """The stages that compute beside collectives; of those that do the same the last one, which begins last."""
         found: dict[Any, StageUse] = {}
         fill = self._nothing
+        known: dict[Any, tuple[int, dict[int, tuple[int, int]]]] = {}
         for chunks in self.programs:
-            computed, used = 0, dict[int, tuple[int, int]]()
-            for block, times in block_counts(chunks, self.program.microbatches, self._split, self.program.updates):
-                alone, often = self._block_use(block)
-                computed += times * alone
-                for kind, (started, blocking) in often.items():
-                    before = used.get(kind, (0, 0))
-                    used[kind] = before[0] + times * started, before[1] + times * blocking
+            alike = tuple(map(tuple, chunks))
+            if alike not in known:
+                known[alike] = self._stage_use(chunks)
+            computed, used = known[alike]
             if any(started for started, _ in used.values()):
                 found[computed, tuple(used.items())] = StageUse(fill + computed * self._unit, used)
             if self._flushes:
                 fill = fill + self.block_time(chunks[0][pipeline.FIRST_FORWARD])
         return list(found.values())
+
+    def _stage_use(self, chunks: list[list[int]]) -> tuple[int, dict[int, tuple[int, int]]]:
+        """A stage's compute alone [ps], and how often it starts each type of collective, and is blocked by it."""
+        computed, used = 0, dict[int, tuple[int, int]]()
+        for block, times in block_counts(chunks, self.program.microbatches, self._split, self.program.updates):
+            alone, often = self._block_use(block)
+            computed += times * alone
+            for kind, (started, blocking) in often.items():
+                before = used.get(kind, (0, 0))
+                used[kind] = before[0] + times * started, before[1] + times * blocking
+        return computed, used
 
     def _block_use(self, block: int) -> tuple[int, dict[int, tuple[int, int]]]:
         """A block's compute alone [ps], and how often each type of collective is started and blocks in it."""

@@ -237,7 +237,7 @@ def collective_on(
         ]
         return CollectiveTime(np.maximum.reduce([step.serialization + step.latency for step in steps]), {}, [{}])
     paths, counts = routes(chunker, placement, (by_network_alone(key[0]), *key[1:]))
-    timed = [[_phase_times(phase, family, links_alone) for phase in path] for path in paths]
+    timed = _paths_times(paths, family, links_alone)
     if kernels and (routed := routed_of(key[0])) is not None and routed.row:
         timed = [_with_kernel(path, routed, key[2] / family.design.system.chunks, placement[key[1]]) for path in timed]
     return collective_time(timed, counts, family.rates.T)
@@ -253,6 +253,13 @@ def _with_kernel(path: list[Any], routed: Routed, size: float, group: Sequence[G
     latency = inner.latency + (LATENCY * PICOSECONDS - _ROUNDING)
     fed = inner._replace(serialization=first + served, latency=latency)
     return [*path[:-1], fed] if at else [fed, *path[1:]]
+
+
+def _paths_times(paths: Sequence[Sequence[Phase]], family: NetworkFamily, links_alone: bool) -> list[list[Any]]:
+    """The phases of paths on every network; a phase that several paths have is looked at once."""
+    known = {id(phase): phase for path in paths for phase in path}
+    timed = {its: _phase_times(phase, family, links_alone) for its, phase in known.items()}
+    return [[timed[id(phase)] for phase in path] for path in paths]
 
 
 def _phase_times(phase: Phase, family: NetworkFamily, links_alone: bool) -> Any:

@@ -13,7 +13,7 @@ started n times and blocks b times adds is at least, with weights u >= 0 that ta
 
     ((1 - V) b - U) least + sum(((n + b) v + u) t)    on the way where that sum is least.
 
-All v and u are proven. Those of `_weightings` and `_blocked_weights` are near the best where no way is clearly the
+All v and u are proven. Those of `_weightings` and `_levelled_time` are near the best where no way is clearly the
 best: then the weights of dimensions go with their bandwidths, by which all ways take the same.
 """
 
@@ -22,11 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from simcore.bounds.collective import ByDimension, CollectiveTime, elementwise_maximum, elementwise_minimum
+from simcore.bounds.collective import ByDimension, CollectiveTime, elementwise_maximum
 from simcore.design.design import Design
 from simcore.system.interference import UNIT, slowdowns
 
@@ -52,12 +53,32 @@ def slowed_time(
     stage: StageUse, times: Sequence[CollectiveTime], keys: Sequence[tuple[Any, ...]], lost: Sequence[float]
 ) -> Any:
     """Least time of a stage that computes beside collectives; `keys` say the kind, group and size of each type."""
-    return elementwise_maximum(
-        [
-            stage.before + sum(_type_time(times[k], *often, weights) for k, often in stage.used.items())
-            for weights in _weightings(stage, times, keys, lost)
-        ]
-    )
+    weightings = list(_weightings(stage, times, keys, lost))
+    weights = _stacked(weightings, np.shape(times[0].least))
+    own = sum((_type_time(times[k], *often, weights) for k, often in stage.used.items()), 0.0 * weights.whole)
+    return np.maximum.reduce(stage.before + own, axis=0)
+
+
+class _Weights(NamedTuple):
+    """Weightings side by side."""
+
+    floor: ByDimension
+    """The weight of each dimension that has one in any of them, `[weightings]`, or `[weightings, networks]`."""
+    whole: Any
+    """Their sums."""
+    given: Mapping[int, NDArray[np.bool_]]
+    """Which weightings speak of a dimension `[weightings]`."""
+
+
+def _stacked(weightings: Sequence[ByDimension], shape: tuple[int, ...]) -> _Weights:
+    """Weightings of numbers, or of vectors of a `shape`, as one: where they say nothing of a dimension, it has 0."""
+    floor, given = {}, {}
+    for d in sorted(set().union(*weightings)):
+        floor[d] = np.zeros((len(weightings), *shape))
+        given[d] = np.array([d in each for each in weightings])
+        for row, each in enumerate(weightings):
+            floor[d][row] = each.get(d, 0.0)
+    return _Weights(floor, sum(floor.values()), given)
 
 
 def _weightings(
@@ -78,34 +99,38 @@ def _weightings(
                 yield {d: rates[d] / whole for d in dimensions}
 
 
-def _type_time(time: CollectiveTime, started: int, blocked: int, weights: ByDimension) -> Any:
-    """What a type of collective adds to a stage's time with these weights of dimensions."""
-    left = (1.0 - sum(weights.values())) * blocked
-    floor = {d: (started + blocked) * weight for d, weight in weights.items()}
-    best = left * time.least + _least_service(time, floor)
-    if blocked and time.levelling:
-        for more in _blocked_weights(time.levelling, floor, left):
-            total = {d: floor.get(d, 0.0) + weight for d, weight in more.items()}
-            best = np.maximum(best, (left - sum(more.values())) * time.least + _least_service(time, {**floor, **total}))
-    return best
-
-
-def _blocked_weights(levelling: ByDimension, floor: ByDimension, left: Any) -> Iterator[ByDimension]:
-    """What is added to `floor`, at most `left` in all, to level what the ways take: as little as does, and all."""
-    mine = [d for d in levelling if d in floor]
+def _type_time(time: CollectiveTime, started: int, blocked: int, weights: _Weights) -> Any:
+    """What a type of collective adds to a stage's time with each of these weightings."""
+    floor = {d: (started + blocked) * weight for d, weight in weights.floor.items()}
+    best = _least_service(time, floor)
+    if not blocked:
+        return best
+    left = (1.0 - weights.whole) * blocked
+    best = left * time.least + best
+    if not time.levelling:
+        return best
+    mine = [d for d in time.levelling if d in floor]
     if mine:
-        yield _raise(
-            levelling, floor, left, elementwise_maximum([floor[d] / np.maximum(levelling[d], _TINY) for d in mine])
-        )
-    yield _raise(levelling, floor, left, left + sum(floor[d] for d in mine))
+        level = elementwise_maximum([floor[d] / np.maximum(time.levelling[d], _TINY) for d in mine])
+        levelled = np.maximum(best, _levelled_time(time, floor, left, level))
+        some = np.logical_or.reduce([weights.given[d] for d in mine])
+        best = levelled if some.all() else np.where(some.reshape(-1, *[1] * (best.ndim - 1)), levelled, best)
+    return np.maximum(best, _levelled_time(time, floor, left, left + sum(floor[d] for d in mine)))
 
 
-def _raise(levelling: ByDimension, floor: ByDimension, left: Any, level: Any) -> ByDimension:
-    raised = {d: np.maximum(level * weight - floor.get(d, 0.0), 0.0) for d, weight in levelling.items()}
+def _levelled_time(time: CollectiveTime, floor: ByDimension, left: Any, level: Any) -> Any:
+    """The same with weights beyond `floor`, at most `left` in all, that raise all ways to a `level`.
+
+    Levels are tried: as little as makes all ways take the same, and all that is left.
+    """
+    raised = {d: np.maximum(level * weight - floor.get(d, 0.0), 0.0) for d, weight in time.levelling.items()}
     share = np.minimum(left / np.maximum(sum(raised.values()), _TINY), 1.0)
-    return {d: weight * share for d, weight in raised.items()}
+    more = {d: weight * share for d, weight in raised.items()}
+    total = {d: floor.get(d, 0.0) + weight for d, weight in more.items()}
+    return (left - sum(more.values())) * time.least + _least_service(time, {**floor, **total})
 
 
 def _least_service(time: CollectiveTime, weights: ByDimension) -> Any:
     """The least of the weighted services on any way."""
-    return elementwise_minimum([sum(weights[d] * way[d] for d in way if d in weights) for way in time.ways])
+    services = [sum(weights[d] * way[d] for d in way if d in weights) for way in time.ways]
+    return services[0] if len(services) == 1 else np.minimum.reduce(services)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 Group = Literal["npu", "network", "memory", "storage", "other"]
@@ -38,7 +39,7 @@ class Item:
     """Where its price and its watts were read, or *assumed*."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bill:
     """What a cluster is built of."""
 
@@ -49,12 +50,12 @@ class Bill:
         wanted = None if groups is None else frozenset(groups)
         return sum(item.count * item.price for item in self.items if wanted is None or item.group in wanted)
 
-    @property
+    @cached_property
     def watts(self) -> float:
         """What all items draw while a job runs, NPUs aside [W]."""
         return sum(item.count * item.watts for item in self.items)
 
-    @property
+    @cached_property
     def watts_max(self) -> float:
         """What all items draw at the most, NPUs included [W]."""
         return sum(item.count * item.watts_max for item in self.items)

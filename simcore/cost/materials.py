@@ -15,8 +15,9 @@ from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.node import Node
-from simcore.design.once import once
+from simcore.design.once import once, once_for
 from simcore.design.prices import PriceList
+from simcore.design.same import Same
 from simcore.network import BLOCK_KEYS
 from simcore.reliability.storage import storage_needed
 from simcore.reliability.waiting import spare_nodes
@@ -25,7 +26,15 @@ _KEPT = 4096
 """Clusters whose bills are kept."""
 
 
-@once
+def _asked_of_linear(design: Design) -> tuple[Any, ...] | None:
+    """What the bill of most designs at a linear list depends on; None of others."""
+    cluster, prices = design.cluster, design.cost
+    if prices.by_parts or cluster.memory is not None or design.parallelism.parameter_server is not None:
+        return None
+    return cluster.dimensions, Same(cluster.npu), Same(cluster.node), Same(prices)
+
+
+@once_for(_asked_of_linear, _KEPT)
 def bill_of(design: Design) -> Bill:
     """The bill of a checked design; its sums are `cluster_cost`."""
     if not design.cost.by_parts:

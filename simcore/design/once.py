@@ -7,7 +7,7 @@ and the engine of one trial so share one program and one price.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import TypeVar
 
@@ -29,3 +29,32 @@ def once(function: Callable[[Owner], T]) -> Callable[[Owner], T]:
         return found[name]
 
     return compute_once
+
+
+def once_for(
+    asked: Callable[[Owner], Hashable | None], most: int
+) -> Callable[[Callable[[Owner], T]], Callable[[Owner], T]]:
+    """Caches a function per design, and for all designs that have the same of what it is `asked` for.
+
+    What it returns must follow from that alone; None: from more, so that others do not have it. At `most` values are
+    kept, then all of them are forgotten. Callers must not modify the result.
+    """
+
+    def decorate(function: Callable[[Owner], T]) -> Callable[[Owner], T]:
+        known: dict[Hashable, T] = {}
+
+        @wraps(function)
+        def compute(design: Owner) -> T:
+            key = asked(design)
+            if key is None:
+                return function(design)
+            if key not in known:
+                found = function(design)
+                if len(known) >= most:
+                    known.clear()
+                known[key] = found
+            return known[key]
+
+        return once(compute)
+
+    return decorate

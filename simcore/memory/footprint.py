@@ -13,7 +13,7 @@ A pipeline that never empties keeps several versions of its weights (`PipelineSc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -104,10 +104,20 @@ def footprint(design: Design, program: Program) -> Memory:
     if not program.trained:
         return serving_memory(program, BYTES[design.workload.precision])
     workload, p = design.workload, design.parallelism
-    sizes = (program.part_of, program.stages, program.chunks, program.microbatches, program.schedule)
+    sizes = (program.part_of, program.stages, program.chunks, _telling_microbatches(program), program.schedule)
     held = (workload.precision, workload.gradient_precision, design.sharding_npus, design.expert_sharding_npus)
     kept = (p.zero, p.reduces_each, p.gathers, p.expert_overlap)
     return _fullest_stage(_Alike(Same(program.parts), (*sizes, *held, *kept), design, program))
+
+
+def _telling_microbatches(program: Program) -> int:
+    """So many microbatches keep at the most what all of the program's do: in the steady phase it is the same.
+
+    Bytes that are no whole numbers would add up to other digits.
+    """
+    if not all(float(part.activations).is_integer() for part in program.parts):
+        return program.microbatches
+    return SCHEDULES[program.schedule].shortened(program.stages, program.microbatches, program.chunks)
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,7 @@ class _Alike:
 
 @lru_cache(maxsize=1024)
 def _fullest_stage(alike: _Alike) -> Memory:
-    program = alike.program
+    program = replace(alike.program, microbatches=_telling_microbatches(alike.program))
     stages = (stage_memory(alike.design, program, stage) for stage in _candidate_stages(program))
     return max(stages, key=lambda memory: memory.peak)
 

@@ -12,7 +12,7 @@ from simcore.compute import OperatorTimes, is_bound_by_arithmetic, times_of
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.same import Same
-from simcore.program import Category, Compute, Operator, Program
+from simcore.program import Category, Compute, Operator, Program, Segment
 from simcore.result import Activity
 from simcore.system.chunks import picoseconds
 
@@ -31,10 +31,23 @@ def _split(design: Design, program: Program, stage: int) -> tuple[int, int]:
     """Time of a stage's operators that arithmetic bounds, and of the others [ps]."""
     asked = Same(times_of(design)), Same(design.cluster.running_npu), design.workload.precision
     tensor = memory = 0
-    for segment, times in program.segments_of(stage):
-        one, other = _split_operators(Same(segment.operators), *asked)
-        tensor += times * segment.repeat * one
-        memory += times * segment.repeat * other
+    for segments, times in program.passes_of(stage):
+        if segments:
+            one, other = _split_segments(Same(segments), *asked)
+            tensor += times * one
+            memory += times * other
+    return tensor, memory
+
+
+@lru_cache(maxsize=4096)
+def _split_segments(
+    segments: Same[tuple[Segment, ...]], times: Same[OperatorTimes], npu: Same[Npu], precision: str
+) -> tuple[int, int]:
+    tensor = memory = 0
+    for segment in segments.value:
+        one, other = _split_operators(Same(segment.operators), times, npu, precision)
+        tensor += segment.repeat * one
+        memory += segment.repeat * other
     return tensor, memory
 
 

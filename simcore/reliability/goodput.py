@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -128,6 +129,16 @@ def daly_interval(stall: float, failures: float) -> float:
 
 def best_interval(stall: Number, failures: Number) -> Number:
     """The work between checkpoints of the most goodput [s]."""
+    return _best_of_one(stall, failures) if type(failures) is float is type(stall) else _best(stall, failures)
+
+
+@lru_cache(maxsize=1024)
+def _best_of_one(stall: float, failures: float) -> Number:
+    """As `best_interval`: designs of a search have few stalls and rates."""
+    return _best(stall, failures)
+
+
+def _best(stall: Number, failures: Number) -> Number:
     rate = np.maximum(failures, _NEVER)
     exact = (1.0 + lambertw(-np.exp(-1.0 - rate * stall)).real) / rate
     return np.where(rate * stall < _SMALL, young_interval(stall, rate) - stall * (2.0 / 3.0), exact)[()]

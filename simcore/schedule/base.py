@@ -192,6 +192,14 @@ class PipelineSchedule(ABC):
     def steady(self, stages: int, chunks: int) -> Steady | None:
         """The steady phase; None where the schedule has none."""
 
+    def shortened(self, stages: int, microbatches: int, chunks: int) -> int:
+        """Of so many microbatches the fewest whose blocks differ from those of all by whole periods alone."""
+        steady = self.steady(stages, chunks)
+        if steady is None:
+            return microbatches
+        least = steady.warm + steady.reach + steady.period + steady.cool
+        return min(microbatches, least + (microbatches - least) % steady.period)
+
 
 class Block(NamedTuple):
     """A block of a pipeline, as its code says (`PipelineSchedule.order`)."""

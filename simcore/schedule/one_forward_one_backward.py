@@ -51,7 +51,7 @@ def _fill(order: NDArray[np.int64], stages: int, microbatches: int, chunks: int)
                 position += 1
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _order(stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:
     order = np.empty((stages, 2 * microbatches * chunks), np.int64)
     _fill(order, stages, microbatches, chunks)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +30,10 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension, block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
-from simcore.network import Send
 from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.system.flat_ring import flat_ring_phase
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
+from simcore.system.known_phases import KnownPhases, Way, known_phases
 from simcore.system.pace import LINKS_ALONE, Pace
 from simcore.system.phase import FLAT, LONGEST, PICOSECONDS, Chunks, Phase, picoseconds, too_long_error
 from simcore.system.phase_cost import PhaseCost, phase_cost, send_cost
@@ -88,21 +89,6 @@ def _steps_on(sizes: tuple[int, ...], members: int) -> tuple[tuple[int, ...], ..
     return tuple(tuple(way) for way in np.abs(places - np.roll(places, -1, axis=0)).tolist())
 
 
-class _Way(NamedTuple):
-    """What the phases of a kind on a group's slice of a dimension share, whatever their size."""
-
-    cost: PhaseCost
-    dimension: Dimension
-    rate: float
-    """See `Chunker.rate_reached`."""
-    latency: int
-    """Of a phase [ps]."""
-    kernel: Kernel | None
-    """What the dimension's library adds."""
-    in_a_row: int
-    """See `PhaseCost.in_a_row`."""
-
-
 @dataclass(frozen=True)
 class Chunker:
     """Splits collectives of one design into chunks and phases."""
@@ -110,7 +96,10 @@ class Chunker:
     design: Design
     links_alone: bool = False
     """Whether phases take what their links take; what a library adds is in `Phase.passes` all the same."""
-    _ways: dict[tuple[str, GroupSlice, bool], _Way] = field(default_factory=dict, compare=False, repr=False)
+    _known: KnownPhases = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", known_phases(self.design))
 
     def algorithm(self, dimension: int, kind: str) -> str | CustomAlgorithm:
         """The algorithm of a dimension (of its library, for kinds that trees lack): its name, or the user's own."""
@@ -146,8 +135,8 @@ class Chunker:
         """What the library adds to a phase of `size` bytes that is played message by message."""
         if kind == "send_recv":  # from the first member to the last one
             return self.message_pace(where, where.part.members - 1, size)
-        cost, dimension, rate, _, kernel, _ = self._way(kind, where)
-        return self._pace(cost, size, dimension, rate, kernel)
+        its = self._way(kind, where)
+        return self._pace(its.cost, size, its.dimension, its.rate, its.kernel)
 
     def message_pace(self, where: GroupSlice, distance: int, size: float) -> Pace:
         """What the library adds to a message of `size` bytes between members that are `distance` apart."""
@@ -173,18 +162,34 @@ class Chunker:
         ring_steps: int | None = None,
     ) -> Phase:
         """See `PhaseMaker.phase`."""
-        cost, dimension, rate, latency, kernel, in_a_row = self._way(kind, where, of_two)
+        its = self._way(kind, where, of_two)
+        cost, rate, kernel = its.cost, its.rate, its.kernel
         further = 0 if ring_steps is None else self._further_steps(ring_steps, cost, where)
-        if kernel is None and not isinstance(dimension.efficiency, tuple):  # most phases: the same in fewer calls
-            steps, elsewhere = picoseconds(cost.load * size / rate), cost.load - cost.occupied
-            other = min(picoseconds(elsewhere * size / rate, least=0), steps - 1) if elsewhere > 0 else 0
-            passes = None
+        if its.elsewhere is not None:  # most phases: the same in fewer calls
+            links = cost.load * size / rate
+            if kernel is not None and not self.links_alone:
+                links = kernel.seconds(links, size, self.design.system.chunks)
+            steps, other = picoseconds(links), 0
+            if its.elsewhere > 0:
+                other = min(picoseconds(its.elsewhere * size / rate, least=0), steps - 1)
         else:
-            steps = picoseconds(self.seconds(cost, size, dimension, rate, None if self.links_alone else kernel))
-            other = self._other_links(cost, size, dimension, rate, steps)
-            passes = self._passes(kernel, size)
-        sent, served = (cost.sent * size, kind, passes, other), (cost.in_switch, in_a_row, False, further)
-        return Phase(where.dimension, steps - other, latency + other + further, entering, *sent, *served)
+            timed = self.seconds(cost, size, its.dimension, rate, None if self.links_alone else kernel)
+            steps = picoseconds(timed)
+            other = self._other_links(cost, size, its.dimension, rate, steps)
+        return Phase(
+            where.dimension,
+            steps - other,
+            its.latency + other + further,
+            entering,
+            cost.sent * size,
+            kind,
+            None if kernel is None else self._passes(kernel, size),
+            other,
+            cost.in_switch,
+            its.in_a_row,
+            False,
+            further,
+        )
 
     def _further_steps(self, ring_steps: int, cost: PhaseCost, where: GroupSlice) -> int:
         """The latency of so many steps to a neighbour, beyond that of the algorithm's own steps [ps]."""
@@ -194,7 +199,7 @@ class Chunker:
 
     def _links_phase(self, kind: str, where: GroupSlice, size: float) -> Phase:
         """A phase of `size` [B] by a kernel of its own, no library's, which is counted beside it."""
-        cost, dimension, rate, _, _, in_a_row = self._way(kind, where)
+        cost, dimension, rate, *_, in_a_row, _ = self._way(kind, where)
         steps = picoseconds(self.seconds(cost, size, dimension, rate))
         other = self._other_links(cost, size, dimension, rate, steps)
         latency = picoseconds(cost.hops * dimension.latency, least=0)
@@ -209,9 +214,9 @@ class Chunker:
         elsewhere = cost.elsewhere_of(size, dimension.efficiency)
         return min(picoseconds(elsewhere * size / rate, least=0), steps - 1) if elsewhere else 0
 
-    def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> _Way:
+    def _way(self, kind: str, where: GroupSlice, of_two: bool = False) -> Way:
         """Collectives differ in size more than in kind and place."""
-        known = self._ways.get((kind, where, of_two))
+        known: Way | None = self._known.ways.get((kind, where, of_two))
         if known is None:
             dimension = self.design.cluster.dimensions[where.dimension]
             algorithm = self.algorithm(where.dimension, kind)
@@ -219,12 +224,19 @@ class Chunker:
             cost = phase_cost(algorithm, block_of(dimension), kind, where.part, reduces, of_two)
             kernel = self._kernel_of(kind, where)
             latency = picoseconds(cost.hops * dimension.latency + (kernel.launch if kernel else 0.0), least=0)
-            known = _Way(cost, dimension, self.rate_reached(where), latency, kernel, cost.in_a_row)
-            self._ways[kind, where, of_two] = known
+            elsewhere = (
+                None if isinstance(dimension.efficiency, tuple) else cost.elsewhere_of(0.0, dimension.efficiency)
+            )
+            known = Way(cost, dimension, self.rate_reached(where), latency, kernel, cost.in_a_row, elsewhere)
+            self._known.ways[kind, where, of_two] = known
         return known
 
     def split_collective(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
-        """Phases of the chunks of a collective of `size` [B]."""
+        """Phases of the chunks of a collective of `size` [B]; others may have the same, so nobody changes them."""
+        key = kind, tuple(group), size, self.links_alone
+        return self._known.collectives.get(key) or self._known.keep(key, self._split(kind, group, size))
+
+    def _split(self, kind: str, group: Sequence[GroupSlice], size: float) -> Chunks:
         chunks = self.design.system.chunks
         chunk = size / chunks
         if kind == "send_recv":
@@ -243,7 +255,9 @@ class Chunker:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
         if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
-            return Chunks([[self._flat_ring_phase(kind, group, chunk)]], [0] * chunks)
+            reached, kernels = map(self.rate_reached, group), (self._kernel_of(kind, where) for where in group)
+            phase = flat_ring_phase(self.design, kind, group, chunk, [*reached], next(filter(None, kernels), None))
+            return Chunks([[phase]], [0] * chunks)
         policy = INTER_DIMENSION[self.design.system.inter_dimension]
         sizes = [where.part.members for where in group]
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
@@ -303,44 +317,6 @@ class Chunker:
         phases = [self.phase("shift", where, size, size) for where in group]
         return max(phases, key=lambda phase: (phase.serialization + phase.latency, phase.dimension))
 
-    def _flat_ring_phase(self, kind: str, group: Sequence[GroupSlice], size: float) -> Phase:
-        """One ring over all members of a group, in both directions at once, whatever dimensions lie between neighbours.
-
-        It goes at the pace of its slowest dimension, and is served there; its latency is that of all its hops but one.
-        Only on the innermost dimension has an NPU both its neighbours, and only at a switch do they share a port.
-        """
-        members = left = math.prod(where.part.members for where in group)
-        whole = size * members if kind == "all_gather" else size
-        seconds_a_byte, hops = [], []
-        for where in group:
-            dimension = self.design.cluster.dimensions[where.dimension]
-            topology = block_of(dimension)
-            cost = topology.step(Send(1), where.part)
-            shared = topology.switched and where is group[0] and where.part.members > 2
-            slowed = slowdown(dimension.efficiency, whole / members / 2 * cost.messages[0][1])
-            seconds_a_byte.append(cost.load * (1.0 if shared else 0.5) / self.rate_reached(where) * slowed)
-            hops.append((left - left // where.part.members, cost.hops * dimension.latency))
-            left //= where.part.members
-        hops.append((1, hops[-1][1]))  # from the last member back to the first
-        slowest = max(range(len(group)), key=seconds_a_byte.__getitem__)
-        turns = 2 if kind == "all_reduce" else 1
-        sent = turns * (members - 1) / members * whole
-        latency = turns * (sum(count * each for count, each in hops) - min(each for _, each in hops))
-        seconds = sent * seconds_a_byte[slowest] / self.design.software.flat_rate
-        kernels = [self._kernel_of(kind, where) for where in group]
-        if kernel := next(filter(None, kernels), None):  # one kernel for all of it: that of the innermost dimension
-            seconds = kernel.seconds(seconds, whole, self.design.system.chunks)
-            latency += kernel.launch
-        return Phase(
-            group[slowest].dimension,
-            picoseconds(seconds),
-            picoseconds(latency, least=0),
-            size,
-            sent,
-            FLAT + kind,
-            steps=turns * (members - 1),
-        )
-
     def paths_in_every_order(self, kind: str, group: Sequence[GroupSlice], size: float) -> list[list[Phase]]:
         """The path of a chunk for every order of the group's dimensions."""
         whole = size / self.design.system.chunks
@@ -356,8 +332,9 @@ class Chunker:
 
     def _group_rate(self, where: GroupSlice, size: float, of_two: bool) -> float:
         """Bandwidth of a group on its slice: bytes of a reduce-scatter of `size` [B] / its serialization."""
-        cost, dimension, rate, _, kernel, _ = self._way("reduce_scatter", where, of_two)
-        elsewhere = cost.elsewhere_of(size, dimension.efficiency)
+        cost, dimension, rate, _, kernel, _, elsewhere = self._way("reduce_scatter", where, of_two)
+        if elsewhere is None:
+            elsewhere = cost.elsewhere_of(size, dimension.efficiency)
         if kernel is None:
             return rate * cost.sent / (cost.load_of(size, dimension.efficiency) - elsewhere)
         return cost.sent * size / (self.seconds(cost, size, dimension, rate, kernel) - elsewhere * size / rate)
@@ -382,7 +359,12 @@ class Chunker:
         """Phases of the chunks of a message between members that are `hops` apart.
 
         Where they differ in several dimensions the message passes them innermost first, on the sender's queues.
+        Others may have the same, so nobody changes them.
         """
+        key = "message", tuple(group), size, self.links_alone, hops
+        return self._known.collectives.get(key) or self._known.keep(key, self._split_message(group, hops, size))
+
+    def _split_message(self, group: Sequence[GroupSlice], hops: tuple[int, ...], size: float) -> Chunks:
         chunks = self.design.system.chunks
         path = [self._hop_phase(where, hop, size / chunks) for where, hop in zip(group, hops, strict=True) if hop]
         return Chunks([path], [0] * chunks)

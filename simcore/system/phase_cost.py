@@ -184,6 +184,7 @@ def _turn_share(algorithm: str | CustomAlgorithm, topology: Block, part: Slice) 
     return 1.0 if share > _SAME else share
 
 
+@lru_cache(maxsize=4096)
 def send_cost(topology: Block, part: Slice, distance: int) -> PhaseCost:
     """Cost of a message to the member `distance` further on."""
     return _one_step(topology.step(Send(distance), part))

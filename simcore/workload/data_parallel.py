@@ -255,15 +255,22 @@ class DataParallel:
         """Each piece by the number of its unit, with what is sent off at its start; and what is left at the end."""
         least = self.design.parallelism.bucket / self._precisions[1]
         pieces: list[tuple[int, _Buckets]] = []
-        waiting = before = NONE
+        waiting, before = [*NONE.each], NONE
         for index, unit in enumerate(units):
+            added = unit.parameters.each
             for _ in range(unit.repeat):
-                full = Amount.by_group([held if held >= least else 0.0 for held in waiting.each])
-                pieces.append((index, _Buckets(full, before if full.total else NONE)))
-                before = full if full.total else before
-                added = zip_longest(waiting.each, full.each, unit.parameters.each, fillvalue=0.0)
-                waiting = Amount.by_group([(0.0 if sent else held) + more for held, sent, more in added])
-        return pieces, _Buckets(waiting, before)
+                full = NONE
+                if len(waiting) > 2 or any(held >= least for held in waiting):  # else the same in fewer calls
+                    full = Amount.by_group([held if held >= least else 0.0 for held in waiting])
+                sent = full.total
+                pieces.append((index, _Buckets(full, before if sent else NONE)))
+                if sent:
+                    before = full
+                    waiting = [0.0 if held >= least else held for held in waiting]
+                waiting += [0.0] * (len(added) - len(waiting))
+                for place, more in enumerate(added):
+                    waiting[place] += more
+        return pieces, _Buckets(Amount.by_group(waiting), before)
 
     def _gathering(self, units: Sequence[Unit]) -> tuple[Segment, ...]:
         """Segments of the units; each piece's parameters are gathered while the piece before it runs."""

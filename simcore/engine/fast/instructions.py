@@ -46,6 +46,19 @@ class Use(NamedTuple):
     """Types of those that are started beside what follows, each with how often."""
 
 
+class Counted(NamedTuple):
+    """What segments with operators do (`Use`), and blocks of them, as tables of whole numbers."""
+
+    computed: Ints
+    """Compute of each segment, played once [ps] `[segments]`."""
+    blocking: Ints
+    """How often each type of collective blocks in it `[segments, types]`."""
+    started: Ints
+    """How often it is started `[segments, types]`."""
+    repeats: Ints
+    """How often each block plays a segment `[blocks, segments]`."""
+
+
 @dataclass
 class Instructions:
     """Collects types of collectives, operators, segments and blocks; equal ones are kept once."""
@@ -65,6 +78,7 @@ class Instructions:
     _issued: dict[int, dict[int, int]] = field(default_factory=dict)
     _uses: dict[tuple[int, int], Use] = field(default_factory=dict)
     _packed: dict[tuple[Same[Ints], int], Ints] = field(default_factory=dict)
+    _counted: dict[int, Counted] = field(default_factory=dict)
 
     def copy(self) -> Instructions:
         """The same, to be added to."""
@@ -166,6 +180,26 @@ class Instructions:
                 for kind, often in (*use.blocking, *use.started):
                     counts[kind] = counts.get(kind, 0) + repeat * often
         return counts
+
+    def counted(self) -> Counted:
+        """All segments and blocks as tables; whoever asks again gets the same."""
+        if len(self.blocks) not in self._counted:
+            places = {(first, end): None for first, end, _ in self.segments if first < end}
+            rows = {place: row for row, place in enumerate(places)}
+            blocking, started = np.zeros((2, len(rows), len(self.types)), np.int64)
+            repeats = np.zeros((len(self.blocks), len(rows)), np.int64)
+            uses = [self.use(*place) for place in rows]
+            for row, use in enumerate(uses):
+                for table, its in ((blocking, use.blocking), (started, use.started)):
+                    for kind, often in its:
+                        table[row, kind] = often
+            for row, (begin, after) in enumerate(self.blocks):
+                for first, end, repeat in self.segments[begin:after]:
+                    if first < end:
+                        repeats[row, rows[first, end]] += repeat
+            computed = np.array([use.computed for use in uses], np.int64)
+            self._counted[len(self.blocks)] = Counted(computed, blocking, started, repeats)
+        return self._counted[len(self.blocks)]
 
     def pack(self, choices: Ints, path: Ints, updated_after: int = 0) -> Ints:
         """See `simcore.engine.fast.tables.pack_program`; whoever asks again gets the same array."""

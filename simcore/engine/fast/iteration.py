@@ -143,11 +143,10 @@ def _play_whole(
 ) -> _Run:
     """An iteration that ends with a flush; `of_blocks` are the choices of stages, and the sums of blocks."""
     choices, sums = of_blocks
-    steady = None if log_rows else ORDERS[program.schedule].steady(program.stages, program.chunks)
-    played = program.microbatches
+    schedule, played = ORDERS[program.schedule], program.microbatches
+    steady = None if log_rows else schedule.steady(program.stages, program.chunks)
     if steady is not None:
-        least = steady.warm + steady.reach + steady.period + steady.cool
-        played = min(played, least + (program.microbatches - least) % steady.period)
+        played = schedule.shortened(program.stages, played, program.chunks)
     while True:
         room = _capacity(program, sums, played)
         states = new_state(net, program.stages, *room, lowering.design.system.chunks)
@@ -234,18 +233,7 @@ def _extended(run: _Run, known: Ints, steady: Steady | None, missing: int) -> bo
 
 def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
     """Time of each type of collective if none of its phases overlapped [ps]."""
-    return np.array(
-        [
-            float(
-                sum(
-                    times * (phase.serialization + phase.latency)
-                    for path, times in split.count_paths()
-                    for phase in path
-                )
-            )
-            for _, split in lowering.types
-        ]
-    )
+    return lowering.serial()
 
 
 def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:

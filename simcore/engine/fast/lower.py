@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcore.compute import OperatorTimes
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.instructions import Instructions, Key, Row, instructions_of
+from simcore.engine.fast.on_network import OnNetwork, Types, on_network
 from simcore.engine.fast.state import Ints, pack
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import Compute, Program
@@ -28,10 +32,12 @@ class Lowering:
     compute: OperatorTimes
     directed: bool = False
     """See `Instructions.directed`."""
-    types: list[tuple[str, Chunks]] = field(default_factory=list)
+    types: Types = field(default_factory=list)
     """The group of each type of collective, and how it goes."""
     _shared: bool = False
     """Whether others have the same instructions, which are then copied before anything is added."""
+    _on_network: OnNetwork | None = None
+    """What is known of these instructions on this network, as long as they are those of others."""
 
     def __post_init__(self) -> None:
         self.chunker = Chunker(self.design)
@@ -75,12 +81,20 @@ class Lowering:
         else:
             self.instructions, choices = instructions_of(program, onward, self.compute, self.directed)
             self._shared = True
-        self._split_new_types()
+            self._on_network = on_network(self.design, self.instructions, self.placement)
+        if self._on_network is None:
+            self._split_new_types()
+        else:
+            if not self._on_network.types:
+                self._split_new_types()
+                self._on_network.types = self.types
+            self.types = self._on_network.types
         return choices
 
     def _own(self) -> None:
         if self._shared:
             self.instructions, self._shared = self.instructions.copy(), False
+            self.types, self._on_network = [*self.types], None
 
     def _split_new_types(self) -> None:
         for key in islice(self.instructions.types, len(self.types), None):
@@ -109,6 +123,21 @@ class Lowering:
 
     def network(self) -> Ints:
         """The phases of every type of collective, packed, with what each does to computation beside it."""
+        if self._on_network is None:
+            return self._pack()
+        if self._on_network.packed is None:
+            self._on_network.packed = self._pack()
+        return self._on_network.packed.copy()  # what is learnt is written into it
+
+    def serial(self) -> NDArray[np.float64]:
+        """Time of each type of collective if none of its phases overlapped [ps]; not to be changed."""
+        if self._on_network is None:
+            return _serial_times(self.types)
+        if self._on_network.serial is None:
+            self._on_network.serial = _serial_times(self.types)
+        return self._on_network.serial
+
+    def _pack(self) -> Ints:
         system = self.design.system
         policy, order = INTRA_DIMENSION[system.intra_dimension], system.priority
         slots = 0 if system.active_chunks == "overlap" else system.active_chunks
@@ -134,3 +163,18 @@ class Lowering:
         its = slowdowns(self.design)
         beside = {kind for code, kind, _ in self.operators if code == pipeline.START} if any(its) else set()
         return pack(packed, len(its), policy.issue_weight, slots, its, beside)
+
+
+def _serial_times(types: Types) -> NDArray[np.float64]:
+    return np.array(
+        [
+            float(
+                sum(
+                    times * (phase.serialization + phase.latency)
+                    for path, times in split.count_paths()
+                    for phase in path
+                )
+            )
+            for _, split in types
+        ]
+    )

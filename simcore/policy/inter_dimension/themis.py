@@ -45,10 +45,13 @@ def _orders(sizes: tuple[int, ...], rates: tuple[float, ...], chunks: int, ties:
     index: dict[Order, int] = {}
     adds: list[list[tuple[int, float]]] = []
     chosen: list[int] = []
-    natural, by_ties, load_of = tuple(dimensions), dimensions[::ties], loads.__getitem__
+    natural, by_ties, load_of = tuple(dimensions), tuple(dimensions[::ties]), loads.__getitem__
     cost = [(n - 1) / n / rate for n, rate in zip(sizes, rates, strict=True)]
     for _ in range(chunks):
-        order = tuple(sorted(by_ties, key=load_of))
+        if len(loads) > 2:
+            order = tuple(sorted(by_ties, key=load_of))
+        else:  # the same in fewer calls
+            order = by_ties if loads[by_ties[0]] <= loads[by_ties[1]] else by_ties[::-1]
         low = loads[order[0]]
         if loads[order[-1]] - low < THRESHOLD * cost[loads.index(low)]:
             order = natural

@@ -7,6 +7,8 @@ experts count the matrices that they have; of its routed experts a token takes `
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 
@@ -187,6 +189,7 @@ def forward_flops(workload: TransformerWorkload, flash: bool = False) -> float:
     return workload.global_batch * workload.sequence * token_flops(workload.model, workload.sequence, flash)
 
 
+@lru_cache(maxsize=512)
 def token_flops(model: Transformer, sequence: int, flash: bool = False) -> float:
     """FLOPs of a token forward, in a sequence of so many.
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from simcore.design.design import Design
+from simcore.design.once import once_for
+from simcore.design.same import Same
 from simcore.document.problem import Problem
 from simcore.program import Operator, Program
 from simcore.workload.base import LayersAlone, Repeated, Totals, WorkloadKind
@@ -20,6 +22,21 @@ from simcore.workload.transformer.program import shapes_of, transformer_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 from simcore.workload.transformer.stages import open_kinds, stage_runs
 from simcore.workload.transformer.ways import ways_of
+
+
+def _asked(design: Design) -> Hashable | None:
+    """What the rules of most jobs look at; None of others, which also look at what is around the NPUs."""
+    cluster = design.cluster
+    if design.jobs is not None or cluster.memory is not None or cluster.stragglers:
+        return None
+    job = design.workload, design.parallelism, design.data, design.microbatch
+    return *job, Same(cluster.npu), cluster.npus, cluster.placement
+
+
+@once_for(_asked, 4096)
+def _problems(design: Design) -> tuple[Problem, ...]:
+    """Every problem of a job; a search asks for the same ones on many networks."""
+    return tuple(transformer_problems(design))
 
 
 class TransformerTraining(WorkloadKind):
@@ -37,7 +54,7 @@ class TransformerTraining(WorkloadKind):
 
     def problems(self, design: Design) -> Iterator[Problem]:
         """See `WorkloadKind.problems`."""
-        return transformer_problems(design)
+        yield from _problems(design)
 
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""

@@ -356,3 +356,20 @@ def test_a_table_of_layers_has_no_blocks_of_weight_gradients_on_any_number_of_st
     document = training({"schedule": "zero_bubble"}, [dimension(size=8)]) | {"workload": workload}
     with pytest.raises(InputError, match="expected 1f1b or gpipe for a table of layers"):
         design_from(document)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("stages", [1, 2, 3, 4, 8])
+def test_as_many_microbatches_as_tell_all_keep_at_the_most_what_all_keep(name: str, stages: int) -> None:
+    schedule = SCHEDULES[name]
+    several = (1, 2, 3) if schedule.interleaves and stages > 1 else (1,)
+    for chunks, microbatches in product((schedule.chunks,) if schedule.chunks else several, (24, 48, 96, 120)):
+        fewer = schedule.shortened(stages, microbatches, chunks)
+        assert fewer <= microbatches
+        kept = [
+            code.kept_after(schedule.order(stages, m, chunks), np.arange(1.0, 1.0 + chunks), schedule.splits).max(
+                axis=1
+            )
+            for m in (fewer, microbatches)
+        ]
+        assert kept[0].tolist() == kept[1].tolist()
