@@ -50,5 +50,7 @@ class Digests:
     def update(self, digests: NDArray[np.bytes_]) -> None:
         """Put many in at once, which need not be new."""
         known = np.frombuffer(b"".join(self._latest), dtype=DIGESTS)
-        self._sorted = np.unique(np.concatenate([self._sorted, known, digests]))
         self._latest.clear()
+        merged = np.concatenate([self._sorted, known, digests])
+        merged.sort(kind="stable")  # numpy's `unique` of texts takes a hundred bytes of each, and ten times as long
+        self._sorted = merged[np.append(merged[1:] != merged[:-1], True)] if len(merged) else merged
