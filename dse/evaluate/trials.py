@@ -30,6 +30,15 @@ TEXTS = ("state", "cut_by", "error", "missed", "counts")
 """Columns of texts: `missed` has the names of the constraints that are broken, as a JSON list, `counts` what the
 throughput counts (`dse.report.counted`)."""
 _WHOLE = re.compile(r"(?<=\d)\.0(?=[,\]}])")
+_PLAIN = {
+    "number": np.int64,
+    "worst": np.float64,
+    "job": np.uint64,
+    "simulated": np.bool_,
+    "designed": np.bool_,
+    "possible": np.bool_,
+}
+"""Columns of one number, or of true and false, and their types."""
 _JOB = ("workload", "parallelism", "software")
 
 Rows = NDArray[np.int64]
@@ -44,18 +53,18 @@ Load = Callable[[Rows], Sequence[TrialRecord]]
 class Texts:
     """A column of texts as indices of them, -1 where there is none; texts in order of their first appearance."""
 
-    codes: NDArray[np.int32]
+    codes: NDArray[np.signedinteger[Any]]
     texts: tuple[str, ...]
 
-    @staticmethod
-    def join(columns: Sequence[Texts]) -> Texts:
-        """One column, and others after it."""
-        places: dict[str, int] = {}
-        codes = []
-        for one in columns:
-            moved = np.array([*(places.setdefault(text, len(places)) for text in one.texts), -1], dtype=np.int32)
-            codes.append(moved[one.codes])
-        return Texts(np.concatenate(codes), (*places,))
+    def packed(self) -> Texts:
+        """The column with codes of as few bytes as they need."""
+        return Texts(self.codes.astype(np.min_scalar_type(-1 - len(self.texts))), self.texts)
+
+    def codes_among(self, places: dict[str, int]) -> NDArray[np.int32]:
+        """The codes where texts have these places; those that have none get the next ones."""
+        moved = np.array([*(places.setdefault(text, len(places)) for text in self.texts), -1], dtype=np.int32)
+        found: NDArray[np.int32] = moved[self.codes]
+        return found
 
 
 @dataclass(frozen=True)
@@ -99,39 +108,27 @@ class Columns:
         return builder.build()
 
     @staticmethod
-    def join(columns: Sequence[Columns]) -> Columns:
-        """The columns of some trials, and of others after them."""
-        names = dict.fromkeys(name for one in columns for name in one.values)
+    def join(pieces: Iterable[Columns], count: int) -> Columns:
+        """The columns of `count` trials: those of each piece, one after the other; a piece is let go when it is in."""
+        plain: dict[str, NDArray[Any]] = {name: np.empty(count, dtype) for name, dtype in _PLAIN.items()}
+        codes = {name: np.empty(count, np.int32) for name in TEXTS}
+        places: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
+        values: dict[str, Floats] = {}
         firsts: tuple[dict[str, First], dict[str, First]] = ({}, {})
-        for one in columns:
-            for known, found in zip(firsts, (one.first_params, one.first_violations), strict=True):
+        start = 0
+        for piece in pieces:
+            where = slice(start, start + len(piece.number))
+            for name, column in plain.items():
+                column[where] = getattr(piece, name)
+            for name, texts in piece.texts.items():
+                codes[name][where] = texts.codes_among(places[name])
+            for name, numbers in piece.values.items():
+                values.setdefault(name, np.full(count, np.nan))[where] = numbers
+            for known, found in zip(firsts, (piece.first_params, piece.first_violations), strict=True):
                 known.update({name: min(at, known.get(name, at)) for name, at in found.items()})
-        return Columns(
-            np.concatenate([one.number for one in columns]),
-            {name: Texts.join([one.texts[name] for one in columns]) for name in TEXTS},
-            {name: np.concatenate([one.value(name) for one in columns]) for name in names},
-            np.concatenate([one.worst for one in columns]),
-            np.concatenate([one.job for one in columns]),
-            np.concatenate([one.simulated for one in columns]),
-            np.concatenate([one.designed for one in columns]),
-            np.concatenate([one.possible for one in columns]),
-            *firsts,
-        )
-
-    def at(self, rows: Rows) -> Columns:
-        """The columns of some of the trials, in that order."""
-        return Columns(
-            self.number[rows],
-            {name: Texts(column.codes[rows], column.texts) for name, column in self.texts.items()},
-            {name: column[rows] for name, column in self.values.items()},
-            self.worst[rows],
-            self.job[rows],
-            self.simulated[rows],
-            self.designed[rows],
-            self.possible[rows],
-            self.first_params,
-            self.first_violations,
-        )
+            start = where.stop
+        texts_of = {name: Texts(column, (*places[name],)).packed() for name, column in codes.items()}
+        return Columns(texts=texts_of, values=values, first_params=firsts[0], first_violations=firsts[1], **plain)
 
     def value(self, name: str) -> Floats:
         """Values of that name; NaN for trials that have none."""
@@ -292,7 +289,7 @@ class Trials(Sequence[TrialRecord]):
         """A value of each, NaN where a trial has none."""
         return self._columns.value(name)[self.rows]
 
-    def codes(self, name: str) -> NDArray[np.int32]:
+    def codes(self, name: str) -> NDArray[np.signedinteger[Any]]:
         """Which of `texts(name)` each has; -1: none."""
         return self._columns.texts[name].codes[self.rows]
 

@@ -20,7 +20,7 @@ from dse.evaluate.trials import Trials
 from dse.report.tables import HYPOTHETICAL, Names, format_text, one_line
 from dse.report.values import to_plain
 
-AT_ONCE = 20_000
+AT_ONCE = 4_000
 Column = NDArray[Any] | Sequence[Any]
 """Floats, NaN where a cell is empty; or Python's values, `EMPTY` where it is."""
 

@@ -7,7 +7,7 @@ by Arrow. An empty text cannot be told from an empty cell there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,10 @@ from dse.study.files import part_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GROUP_BYTES = 2 << 20
-"""Text of the CSV that becomes a group of rows of the Parquet file."""
+BLOCK_BYTES = 128 << 10
+"""Text of the CSV that is read at once; Arrow reads some thirty such blocks ahead."""
+GROUP_ROWS = 10_000
+"""Rows of the Parquet file that are a group, at least."""
 
 
 @dataclass
@@ -98,7 +100,7 @@ def _write_parquet(text: Path, packed: Path, schema: pa.Schema) -> None:
 
     read = csv.open_csv(
         text,
-        read_options=csv.ReadOptions(block_size=GROUP_BYTES, column_names=schema.names, skip_rows=1, use_threads=False),
+        read_options=csv.ReadOptions(block_size=BLOCK_BYTES, column_names=schema.names, skip_rows=1, use_threads=False),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=schema,
@@ -109,5 +111,19 @@ def _write_parquet(text: Path, packed: Path, schema: pa.Schema) -> None:
         ),
     )
     with parquet.ParquetWriter(packed, schema, compression="zstd") as writer:
-        for batch in read:
-            writer.write_batch(batch.cast(schema))
+        for group in _groups(read):
+            writer.write_table(group.cast(schema), row_group_size=len(group))
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches, as many together as make `GROUP_ROWS`; the last ones may have fewer."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= GROUP_ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)

@@ -16,6 +16,7 @@ from dse.report.summary import summarize
 from dse.report.table_stream import write_trials
 from dse.report.tables import csv_text, pareto_table, parquet_bytes, trials_table
 from dse.study.files import write_whole
+from dse.study.give_back import give_back
 from dse.whatif.answers import NOTHING, WhatIf
 
 DRAWING = {"importance": 0.0, "tables": 0.4, "plots": 0.45, "page": 0.75, "files": 0.95}
@@ -32,11 +33,11 @@ def write_reports(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     many = len(record.trials) > MANY
-    contents = report_files(record, what_if, note, tables=not many)
-    if many:
-        _tell(note, "tables")
+    if many:  # first, while matplotlib and Optuna are not there yet: it takes more memory than all other parts
+        _begin("tables", record, note)
         write_trials(convert_units(record), place / "trials.csv", place / "trials.parquet")
-    _tell(note, "files")
+    contents = report_files(record, what_if, note, tables=not many)
+    _begin("files", record, note)
     for name, content in contents.items():
         write_whole(place / name, content)
     return tuple(place / name for name in FILES)
@@ -46,25 +47,28 @@ def report_files(
     record: StudyRecord, what_if: WhatIf = NOTHING, note: Note = be_silent, tables: bool = True
 ) -> dict[str, bytes]:
     """The content of every file of `FILES` by name; without `tables` those of all trials are left out."""
-    _tell(note, "importance")
+    _begin("importance", record, note)
     record = convert_units(record)
     summary = replace(summarize(record, what_if), importance=importance(record))
-    _tell(note, "tables")
+    _begin("tables", record, note)
     trials = trials_table(record) if tables else None
-    _tell(note, "plots")
-    plots = plot_bytes(record, summary)
-    _tell(note, "page")
     texts = {
         **({} if trials is None else {"trials.csv": csv_text(trials)}),
         "pareto.csv": csv_text(pareto_table(record, summary)),
         "pareto.json": pareto_json(record, summary),
-        "report.html": report_html(record, summary),
     }
+    _begin("plots", record, note)
+    plots = plot_bytes(record, summary)
+    _begin("page", record, note)
+    texts["report.html"] = report_html(record, summary)
     # A lone surrogate (a name read from a broken file) has no UTF-8; it must not cost the report.
     encoded = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     binary = {} if trials is None else {"trials.parquet": parquet_bytes(trials)}
     return encoded | binary | {"pareto.png": plots["png"], "pareto.svg": plots["svg"]}
 
 
-def _tell(note: Note, part: str) -> None:
+def _begin(part: str, record: StudyRecord, note: Note) -> None:
+    """A part begins: say so, and give back what the one before has left of a large study."""
+    if len(record.trials) > MANY:
+        give_back()
     note(part, DRAWING[part])

@@ -17,9 +17,6 @@ from dse.study.kept import split_by_owner
 from dse.study.leaves import pointer_text
 from dse.study.stored import StoredTrial
 
-HELD = 2
-"""Parts whose cells are held: the trials of a block may be at the end of one and at the beginning of the next."""
-
 
 class JournalCells:
     """The cells of trials by their rows in a journal: those of the parts, and then of the lines."""
@@ -33,7 +30,8 @@ class JournalCells:
     ) -> None:
         """`parts` are those that have columns; `starts` where each begins, and where the lines do, `[parts + 1]`."""
         self._parts, self._starts, self._read, self._record = parts, starts, read, record
-        self._held: dict[int, Cells] = {}
+        self._held: tuple[int, Cells] | None = None
+        """The cells of the part that was asked for last."""
 
     def cells(self, rows: Rows) -> Cells:
         """The cells of some rows, in that order."""
@@ -43,20 +41,23 @@ class JournalCells:
             if part is None:
                 found = Cells.of([self._record(stored) for stored in self._read(rows[where])])
             else:
-                found = _at(self._of_part(owner, part), rows[where] - self._starts[owner])
+                its = rows[where] - self._starts[owner]
+                found = _at(self._of_part(owner, part), its)
+                if its.max() == part.part.rows - 1:
+                    self._held = None  # whoever goes through the trials in order is done with it
             pieces.append((where, found))
         return Cells.join(len(rows), pieces)
 
     def _of_part(self, owner: int, part: PartColumns) -> Cells:
-        if owner not in self._held:
-            while len(self._held) >= HELD:
-                del self._held[next(iter(self._held))]
-            self._held[owner] = Cells(
+        if self._held is None or self._held[0] != owner:
+            self._held = None  # before the others take their room
+            found = Cells(
                 {name: _finite(part.part.metric(name)) for name in metric_names()},
                 {name: _finite(column) for name, column in part.violations().items()},
                 {name: _param(part, name) for name in part.names(PARAMS, f"{PARAMS}/")},
             )
-        return self._held[owner]
+            self._held = owner, found
+        return self._held[1]
 
 
 def _at(cells: Cells, rows: Rows) -> Cells:

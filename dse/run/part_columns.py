@@ -26,7 +26,6 @@ class PartColumns:
     def __init__(self, part: Part, objectives: Sequence[Objective]) -> None:
         self.part, self._objectives = part, objectives
         self._shape, self._places = part.shapes()
-        self.numbers = part.read_numbers()
 
     def has_columns(self) -> bool:
         """Whether they say all of each trial that whole trials say; not where clusters are bought for workloads."""
@@ -48,7 +47,7 @@ class PartColumns:
         told = {name: self.text(name) for name in ("state", "cut_by", "error")}
         told |= {"missed": self._missed(broken, [*violations]), "counts": self._counted(simulated)}
         return Columns(
-            self.numbers,
+            self.part.read_numbers(),
             {name: told[name] for name in TEXTS},
             self.values(),
             worst,
@@ -79,8 +78,9 @@ class PartColumns:
     def names(self, head: str, start: str, among: str = "") -> dict[str, First]:
         """What stands at the places that begin with `start`, with its first appearance."""
         found: dict[str, First] = {}
+        numbers = self.part.read_numbers()
         for code, places in enumerate(self._places):
-            rows = self.numbers[self._shape == code]
+            rows = numbers[self._shape == code]
             if not len(rows):
                 continue
             heads = places.values() if among else [places.get(head, [])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -106,20 +107,20 @@ def _trials_in(study: OpenStudy) -> tuple[Trials, KeptTrials]:
     kept = open_journal(study.folder, space.objectives)
     names = [objective.name for objective in space.objectives]
     parts = [found if (found := PartColumns(part, space.objectives)).has_columns() else None for part in kept.parts]
-    columns = [
-        Columns.of((stored.record(sections) for stored in kept.of_part(owner)), names)
-        if part is None
-        else part.columns()
-        for owner, part in enumerate(parts)
-    ]
-    columns.append(Columns.of((stored.record(sections) for stored in kept.scan()), names))
+    lines = Columns.of((stored.record(sections) for stored in kept.scan()), names)
+
+    def columns_of(owner: int, part: PartColumns | None) -> Columns:
+        if part is not None:
+            return part.columns()
+        return Columns.of((stored.record(sections) for stored in kept.of_part(owner)), names)
 
     def load(rows: Rows) -> list[TrialRecord]:
-        return [stored.record(sections) for stored in kept.load(rows)]
+        return [stored.record(sections) for stored in kept.of_rows(rows)]
 
+    pieces = chain(starmap(columns_of, enumerate(parts)), [lines])
+    columns = replace(Columns.join(pieces, len(kept.row_numbers)), number=kept.row_numbers)
     cells = JournalCells(parts, kept.starts, kept.of_rows, lambda stored: stored.record(sections))
-    read = (lambda rows: cells.cells(kept.order[rows])) if any(parts) else None
-    return Trials(Columns.join(columns).at(kept.order), load, read_cells=read), kept
+    return Trials(columns, load, kept.order, cells.cells if any(parts) else None), kept
 
 
 def trials_of(space: Space, stored: Sequence[StoredTrial]) -> tuple[Trials, Callable[[], Keys]]:

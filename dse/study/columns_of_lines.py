@@ -38,14 +38,19 @@ class _Column:
         import pyarrow as pa
 
         values = pa.array(self.values[:rows], mask=~self.known[:rows])
-        return (
-            pa.DictionaryArray.from_arrays(values, pa.array([*self.texts], pa.string())) if kind == "text" else values
-        )
+        return _repeated(values, self.texts) if kind == "text" else values
 
     @property
     def repeats(self) -> bool:
         """Whether a list of its different values pays."""
         return len(np.unique(self.values)) * 2 < len(self.values)
+
+
+def _repeated(places: pa.Array, texts: Iterable[str]) -> pa.Array:
+    """A column of texts, as their places among all different ones."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(places, pa.array([*texts], pa.string()))
 
 
 class LineColumns:
@@ -152,7 +157,10 @@ class LineColumns:
         """All columns by name, and the names of those that have few different values."""
         import pyarrow as pa
 
-        arrays: dict[str, pa.Array] = {SHAPE: pa.array(self._shapes[: self.rows], pa.string()).dictionary_encode()}
+        shapes: dict[str, int] = {}
+        codes = [shapes.setdefault(shape, len(shapes)) for shape in self._shapes[: self.rows]]
+        # A shape is some kilobytes: as an array of texts they would take more room than all else together.
+        arrays: dict[str, pa.Array] = {SHAPE: _repeated(pa.array(codes, pa.int32()), shapes)}
         if self._lines:
             lines = [self._lines.get(row) for row in range(self.rows)]
             arrays[LINE] = pa.array(lines, pa.string()).dictionary_encode()

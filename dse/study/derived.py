@@ -35,9 +35,7 @@ class Derived:
 
     def __init__(self) -> None:
         self._names = metric_names()
-        self._rows: list[int] = []
-        self._values: list[list[float]] = []
-        self._jobs = array("Q")
+        self._rows, self._values, self._jobs = array("q"), array("d"), array("Q")
 
     def add(self, stored: StoredTrial) -> None:
         """The next row."""
@@ -47,15 +45,14 @@ class Derived:
         if outcome.metrics is not None or outcome.workloads:
             found = trial_metrics(stored.record())
             self._rows.append(len(self._jobs) - 1)
-            self._values.append([np.nan if (value := found[name]) is None else value for name in self._names])
+            self._values.extend(np.nan if (value := found[name]) is None else value for name in self._names)
 
     def arrays(self, lines: LineColumns) -> tuple[dict[str, pa.Array], dict[str, str | None]]:
         """The columns that are none of the lines', and for each metric the place of its column there."""
         import pyarrow as pa
 
         table = np.full((len(self._jobs), len(self._names)), np.nan)
-        if self._rows:
-            table[self._rows] = self._values
+        table[np.array(self._rows, dtype=np.int64)] = np.array(self._values).reshape(-1, len(self._names))
         numbers = lines.numbers()
         jobs = np.array(self._jobs, dtype=np.uint64).view(np.int64)
         arrays: dict[str, pa.Array] = {JOB: pa.array(jobs)}

@@ -17,6 +17,7 @@ from typing import Any
 from dse.evaluate.evaluate import Outcome
 from dse.space.objective import Objective
 from dse.study.checkpoint import Checkpoint
+from dse.study.give_back import give_back
 from dse.study.kept import NOTHING_KEPT as NOTHING_KEPT
 from dse.study.kept import KeptTrials as KeptTrials
 from dse.study.line_writer import LineWriter
@@ -64,6 +65,7 @@ class Journal:
         told = reached[-1] if reached else {}
         seal_lines(self._path, self._writer.trials // TRIALS_A_PART, TRIALS_A_PART, self._objectives, told)
         self._writer = self._open()
+        give_back()
 
     def synchronise(self) -> None:
         """Make sure that what was appended outlives a power failure."""

@@ -15,7 +15,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +51,8 @@ class KeptTrials:
         self.whole = 0
         """Length of the lines that have an end [B]."""
         self._sound = 0
-        self.numbers = np.empty(0, dtype=np.int64)
-        """Numbers of the trials."""
+        self.row_numbers = np.empty(0, dtype=np.int64)
+        """Numbers of the trials of the parts' rows and of the lines."""
         self.order = self._places = self._line_numbers = np.empty(0, dtype=np.int64)
         """Which of the rows of the parts and then of the lines each of them is; where each line begins [B]."""
         self._line_keys = bytearray()
@@ -67,7 +66,7 @@ class KeptTrials:
         """Go through the lines once, and note where each trial stands; the trials of the lines as they come."""
         assert self._file is not None
         in_parts = [part.read_numbers() for part in self.parts]
-        known = np.sort(np.concatenate(in_parts)) if in_parts else self.numbers
+        known = np.sort(np.concatenate(in_parts)) if in_parts else self.row_numbers
         numbers, places = array("q"), array("q")
         for number, line in enumerate(self._file.lines(), 1):
             if not line.endswith(b"\n"):  # one that is being written, or that a kill has torn
@@ -87,14 +86,13 @@ class KeptTrials:
                 self.studies.append(number)
             self.whole += len(line)
         self._line_numbers = np.array(numbers, dtype=np.int64)
-        rows = np.concatenate([*in_parts, self._line_numbers])
-        self.order = last_of_each(rows)
-        self.numbers = rows[self.order]
+        self.row_numbers = np.concatenate([*in_parts, self._line_numbers])
+        self.order = last_of_each(self.row_numbers)
         self._places = np.array(places, dtype=np.int64)
         self._check()
 
     def _check(self) -> None:
-        if self.damaged and not len(self.numbers):
+        if self.damaged and not len(self):
             where = self.damaged[0]
             problem = Problem((), "a journal of dse optimize", "one without a trial that can be read", line=where)
             raise InputError([problem], self._name)
@@ -105,8 +103,13 @@ class KeptTrials:
     def _name(self) -> str:
         return "" if self._file is None else str(self._file.path)
 
+    @property
+    def numbers(self) -> Rows:
+        """Numbers of the trials."""
+        return self.row_numbers[self.order]
+
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.order)
 
     def __iter__(self) -> Iterator[StoredTrial]:
         for start in range(0, len(self), AT_ONCE):
@@ -133,14 +136,14 @@ class KeptTrials:
             yield from (found[row] for row in rows.tolist())
 
     @cached_property
-    def _keys(self) -> tuple[NDArray[Any], Rows]:
+    def _keys(self) -> tuple[NDArray[np.bytes_], Rows]:
         """Digests of the keys of all trials, and the order of those."""
         digests = bytearray().join(key_digest(key) for part in self.parts for key in part.read_keys())
         found = np.frombuffer(bytes(digests + self._line_keys), dtype=DIGESTS)[self.order]
         return found, np.argsort(found, kind="stable")
 
     @property
-    def keys(self) -> NDArray[Any]:
+    def keys(self) -> NDArray[np.bytes_]:
         """Digests of the keys of the trials' designs (`dse.study.keys`), in order."""
         return self._keys[0]
 
@@ -148,10 +151,9 @@ class KeptTrials:
         """What trials with other numbers, or of other designs, do not have in common."""
         return hashlib.blake2b(self.numbers.tobytes() + self.keys.tobytes(), digest_size=16).hexdigest()
 
-    def digests(self, before: int) -> Iterator[bytes]:
-        """Sixteen bytes of the key of each trial with a number below `before` (`dse.study.keys`)."""
-        packed = self._keys[0][self.numbers < before].tobytes()
-        return (packed[start : start + 16] for start in range(0, len(packed), 16))
+    def digests(self, before: int) -> NDArray[np.bytes_]:
+        """The digest of the key of each trial with a number below `before` (`dse.study.keys`)."""
+        return self.keys[self.numbers < before]
 
     def get(self, key: str) -> Outcome | None:
         """The outcome of the design of a key."""

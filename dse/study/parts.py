@@ -107,25 +107,26 @@ class Part:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _Explained(path):
-            self._file = self._open()
-            self.told: Mapping[str, Any] = self._check()
-        self.rows = int(self._file.metadata.num_rows)
+        with _Explained(path), self._open() as file:  # what Arrow knows of an open file is half a megabyte
+            self.told: Mapping[str, Any] = self._check(file)
+            self.rows = int(file.metadata.num_rows)
 
-    def _open(self) -> parquet.ParquetFile:
+    def _open(self, texts: Sequence[str] = ()) -> parquet.ParquetFile:
+        """The file; columns of `texts` are read as places in a list of them."""
         from pyarrow import parquet
 
         return parquet.ParquetFile(
             self.path,
+            read_dictionary=[*texts],
             page_checksum_verification=True,
             thrift_string_size_limit=64 << 20,
             thrift_container_size_limit=1 << 20,
         )
 
-    def _check(self) -> Mapping[str, Any]:
+    def _check(self, file: parquet.ParquetFile) -> Mapping[str, Any]:
         import pyarrow as pa
 
-        found = self._file.metadata
+        found = file.metadata
         told = json.loads((found.metadata or {}).get(b"dse", b"{}"))
         if not isinstance(told, dict) or told.get("form") != FORM:
             raise ValueError(f"a file of another form ({told.get('form') if isinstance(told, dict) else told})")
@@ -133,27 +134,19 @@ class Part:
         if found.num_rows > MOST_ROWS or found.num_columns > MOST_COLUMNS or size > MOST_BYTES:
             raise ValueError(f"{found.num_rows} rows, {found.num_columns} columns, {size} bytes")
         types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), METRIC: pa.float64(), JOB: pa.int64()}
-        for column in self._file.schema_arrow:
+        for column in file.schema_arrow:
             kind = column.name.partition(" ")[0]
             if column.type != types.get(kind, pa.string()) or kind not in (*_KINDS, METRIC, JOB, SHAPE, LINE):
                 raise ValueError(f"a column '{column.name[:80]}' of {column.type}")
-        self.names = tuple(self._file.schema_arrow.names)
+        self.names = tuple(file.schema_arrow.names)
         if SHAPE not in self.names or len(set(self.names)) < len(self.names):
             raise ValueError("no shapes, or a column twice")
         return told
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns, texts as places in a list of them."""
-        from pyarrow import parquet
-
         texts = [name for name in names if name.startswith(("text ", SHAPE, LINE))]
-        with _Explained(self.path):
-            file = parquet.ParquetFile(
-                self.path,
-                metadata=self._file.metadata,
-                read_dictionary=texts,
-                page_checksum_verification=True,
-            )
+        with _Explained(self.path), self._open(texts) as file:
             table = file.read(columns=[*names], use_threads=False).select([*names]).combine_chunks()
             if table.num_rows != self.rows:
                 raise ValueError(f"{table.num_rows} rows in a file of {self.rows}")
@@ -260,7 +253,10 @@ class Part:
 
     def forget(self) -> None:
         """Hold no rows any more; they are read again when they are asked for."""
-        self.__dict__.pop("_table", None)
+        import pyarrow as pa
+
+        if self.__dict__.pop("_table", None) is not None:
+            pa.default_memory_pool().release_unused()  # else each part that is read leaves some of it behind
 
 
 def _lines(table: pa.Table) -> Iterator[str]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.evaluate.evaluate import Outcome
 from dse.execute import Executor
@@ -28,7 +29,7 @@ from dse.space.draw import RandomDraw
 from dse.space.fill import FilledDocument
 from dse.space.objective import Objective, losses
 from dse.space.space import Space
-from dse.study.keys import key_digest
+from dse.study.keys import Digests, key_digest
 from dse.study.ledger import Ledger, Trial
 from dse.study.stop import Limits, StopRules
 from dse.study.watch import WATCHER
@@ -59,7 +60,7 @@ class Study:
     between: Callable[[], None] = do_nothing
     """Called between two batches."""
     trials: int = 0
-    _proposed: set[bytes] = field(default_factory=set)
+    _proposed: Digests = field(default_factory=Digests)
     _uncounted: deque[Trial] = field(default_factory=deque)
     """Trials asked for and not counted yet, in order."""
     _untold: deque[list[Trial]] = field(default_factory=deque)
@@ -91,7 +92,7 @@ class Study:
         """Watch the limits from now on."""
         self._rules = StopRules(limits, self.space.objectives, self.trials)
 
-    def skip(self, trials: int, digests: Iterable[bytes]) -> None:
+    def skip(self, trials: int, digests: NDArray[np.bytes_]) -> None:
         """Go on after the first `trials` trials, which are those with these keys (`dse.study.keys`).
 
         The sampler is as it was before the next one (`dse.study.checkpoint`).
@@ -206,9 +207,7 @@ class Study:
     def _add(self, proposal: Proposal, batch: dict[str, Trial]) -> tuple[bool, bool]:
         """Add a proposal to the batch if its design is free; whether it repeats an own one, and whether it was."""
         key = proposal.key or self.space.key(proposal.filled)
-        digest = key_digest(key)
-        own = digest in self._proposed
-        self._proposed.add(digest)
+        own = not self._proposed.add(key_digest(key))
         free = key not in batch and self.ledger.is_free(key, own)
         if free:
             batch[key] = Trial(key, proposal)

@@ -52,9 +52,9 @@ READS = {
         "record = record_in(study, bounded=False); record.front, record.hypervolume",
     ),
     "trials to resume": (
-        "from dse.study.journal import resumed_trials",
+        "from dse.study.journal import resumed_trials; from dse.study.keys import Digests",
         "kept = resumed_trials(study.folder, study.space.name, study.space.objectives); "
-        "proposed = {*kept.digests(len(kept))}",
+        "proposed = Digests(); proposed.update(kept.digests(len(kept)))",
     ),
     "whole report": ("from dse.door.reports import report_run", "report_run(study.folder)"),
 }

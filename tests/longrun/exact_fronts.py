@@ -1,10 +1,12 @@
-"""Exact fronts against brute force: `python tests/longrun/exact_fronts.py [SPACES] [SEED] [MOST]` draws so many spaces.
+"""Exact fronts against brute force: `exact_fronts.py [SPACES] [SEED] [MOST] [LEAST]` draws so many spaces.
 
 Of each kind of space that `exact` takes, in turn, with two to four objectives or expressions; spaces of more than MOST
-combinations are passed over. Each is proved as it is, and with a drawn limit on an objective that a third of its
-designs meet; its certificate must hold, too. Buying for several workloads is in turn with them: clusters by nested
-brute force, software tuned by `exact`. Prints a line for each, and exits with 1 where something differs. The same seed
-draws the same spaces.
+combinations are passed over. With LEAST they are wider: more parameters of the network, of the machines and of how
+these are used (`kinds_of_space.wide_space`), and in turn with them the spaces of models and networks that are sold
+(`tests/benchmarks/drawn_spaces.py`); those of fewer combinations than LEAST are passed over. Each is proved as it is,
+and with a drawn limit on an objective that a third of its designs meet; its certificate must hold, too. Without LEAST,
+buying for several workloads is in turn with them: clusters by nested brute force, software tuned by `exact`. Prints a
+line for each, and exits with 1 where something differs. The same seed draws the same spaces.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "dse"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "dse" / "search"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "dse" / "buy"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import bought
-from kinds_of_space import KINDS, WANTED, drawn_limit, drawn_space
+from drawn_spaces import drawn_document
+from kinds_of_space import KINDS, WANTED, drawn_limit, drawn_space, wide_space
 from test_brute_force import same_as_brute_force
 from test_exact import exact, feasible, nondominated
 
 from dse.proof.certificate import certify
-from dse.space.space import Space
+from dse.space.space import Space, load_space
 
 Rows = dict[str, tuple[float, ...]]
 _ROUNDING = 1e-9
@@ -54,10 +58,18 @@ def differs(given: Space, rows: Rows) -> str:
     return ""
 
 
-def compare(kind: str, wanted: str, seed: int, most: int) -> str | None:
-    """A line on a drawn space, with what differs in capitals; None where it is too large."""
-    given = drawn_space(kind, wanted, seed)
-    if given.count() > most:
+def draw(kind: str, wanted: str, seed: int, most: int, least: int, *limits: str) -> Space:
+    """The space of a case, with more limits."""
+    if kind == "models":
+        document = drawn_document(seed)
+        return load_space({**document, "constraints": [*document["constraints"], *limits]})
+    return wide_space(kind, wanted, seed, most, *limits) if least else drawn_space(kind, wanted, seed, *limits)
+
+
+def compare(kind: str, wanted: str, seed: int, most: int, least: int) -> str | None:
+    """A line on a drawn space, with what differs in capitals; None where it is too large, or too small."""
+    given = draw(kind, wanted, seed, most, least)
+    if not least <= given.count() <= most:
         return None
     began = time.process_time()
     rows = feasible(given)
@@ -66,10 +78,11 @@ def compare(kind: str, wanted: str, seed: int, most: int) -> str | None:
     why = [differs(given, rows)]
     if limit:
         kept = {key: row for key, row in rows.items() if row[place] <= top}
-        why.append(differs(drawn_space(kind, wanted, seed, limit), kept))
+        why.append(differs(draw(kind, wanted, seed, most, least, limit), kept))
     asked = ", ".join(objective.name for objective in given.objectives)
     took = f"brute force {tried - began:.1f} s, twice exact and certificate {time.process_time() - tried:.1f} s"
-    return f"{kind} ({asked}): {given.count():,.0f} designs; {took}; {limit or 'no limit'}; {' '.join(why).strip()}"
+    found = f"{given.count():,} designs, {len(rows):,} feasible, front {len(nondominated(rows)):,}"
+    return f"{kind} {seed} ({asked}): {found}; {took}; {limit or 'no limit'}; {' '.join(why).strip()}"
 
 
 def compare_bought(seed: int) -> str:
@@ -87,14 +100,14 @@ def compare_bought(seed: int) -> str:
 
 def main() -> int:
     """The command line."""
-    spaces, seed, most = (int(arg) for arg in [*sys.argv[1:], *("30", "0", "50000")[len(sys.argv) - 1 :]])
+    spaces, seed, most, least = (int(arg) for arg in [*sys.argv[1:], *("30", "0", "50000", "0")[len(sys.argv) - 1 :]])
     wrong = done = 0
-    cases = list(product(WANTED, [*KINDS, "bought"]))
+    cases = list(product(WANTED, [*KINDS, "models" if least else "bought"]))
     for number in count():
         if done == spaces:
             break
         wanted, kind = cases[number % len(cases)]
-        line = compare_bought(seed + number) if kind == "bought" else compare(kind, wanted, seed + number, most)
+        line = compare_bought(seed + number) if kind == "bought" else compare(kind, wanted, seed + number, most, least)
         if line is not None:
             done, wrong = done + 1, wrong + (not line.endswith("; "))
             print(line, flush=True)

@@ -7,7 +7,8 @@ every other kind stay, evenly spread over the study; the page says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -35,17 +36,32 @@ class PageTrials:
     """The trials on the page, in order of their numbers, each with its kind."""
 
     rows: tuple[tuple[TrialRecord, Kind], ...]
+    """Without designs and results, which would take nine tenths of the memory."""
+    metrics: tuple[tuple[float | None, ...], ...]
+    """Of each of them those of `METRICS`."""
     all: int
     """Trials that have a point, on the page or not."""
+    samples: bool
+    """Whether they count samples (`dse.report.counted`)."""
 
     @classmethod
     def of(cls, record: StudyRecord, summary: Summary) -> PageTrials:
         """Those of a study."""
         found = groups(record, summary)
         total = sum(map(len, found.values()))
-        kept = {kind: _thin(trials, kind, total) for kind, trials in found.items()}
-        rows = [(trial, kind) for kind, trials in kept.items() for trial in trials]
-        return cls(tuple(sorted(rows, key=lambda row: row[0].number)), total)
+        kept = [
+            (_without_documents(trial), kind, _measured(trial))
+            for kind, trials in found.items()
+            for trial in _thin(trials, kind, total)
+        ]
+        kept.sort(key=lambda row: row[0].number)
+        on_page = np.isin(record.trials.numbers, [trial.number for trial, *_ in kept])
+        return cls(
+            tuple((trial, kind) for trial, kind, _ in kept),
+            tuple(metrics for *_, metrics in kept),
+            total,
+            counts_samples(record.trials.select(on_page)),
+        )
 
     @property
     def trials(self) -> list[TrialRecord]:
@@ -53,12 +69,22 @@ class PageTrials:
         return [trial for trial, _ in self.rows]
 
 
-def _thin(trials: Trials, kind: Kind, total: int) -> tuple[TrialRecord, ...]:
+def _thin(trials: Trials, kind: Kind, total: int) -> Trials:
     if total <= MOST_TRIALS:
-        return trials.whole
+        return trials
     share = (MOST_TRIALS - MOST_OF_FRONT) / total
     limit = MOST_OF_FRONT if kind == "front" else max(1, int(share * len(trials)))
-    return trials.select(np.array(spread_indices(len(trials), limit), dtype=np.int64)).whole
+    return trials.select(np.array(spread_indices(len(trials), limit), dtype=np.int64))
+
+
+def _without_documents(trial: TrialRecord) -> TrialRecord:
+    params = {intern(path): value for path, value in trial.params.items()}
+    return replace(trial, params=params, design=None, metrics=None, workloads=())
+
+
+def _measured(trial: TrialRecord) -> tuple[float | None, ...]:
+    metrics = trial_metrics(trial)
+    return tuple(metrics[name] for name in METRICS)
 
 
 def trial_columns(record: StudyRecord, summary: Summary, trials: PageTrials) -> list[dict[str, Any]]:
@@ -106,16 +132,13 @@ def _number(name: str, role: str, unit: str, factor: float) -> dict[str, Any]:
 def _metrics(record: StudyRecord, trials: PageTrials) -> list[dict[str, Any]]:
     """The metrics that differ, and those that tables always show; `shown` is the place among these, from 1."""
     chosen, shown = {objective.name for objective in record.objectives}, always_shown(page=True)
-    measured = [trial_metrics(trial) for trial in trials.trials]
     fronts = [row for row, (_, kind) in enumerate(trials.rows) if kind == "front"]
-    samples = counts_samples(trials.trials)
     columns = []
-    for name in METRICS:
-        values = [metrics[name] for metrics in measured]
+    for name, values in zip(METRICS, zip(*trials.metrics, strict=True), strict=True):
         known = {value for value in values if value is not None}
         if name in chosen or name == "fits" or not known or (len(known) == 1 and name not in shown):
             continue
-        unit = scale(unit_of(METRICS[name].unit, samples), [values[row] for row in fronts] or values, name)
+        unit = scale(unit_of(METRICS[name].unit, trials.samples), [values[row] for row in fronts] or values, name)
         sign = 1.0 if METRICS[name].better == "less" else -1.0
         told = {"shown": shown.index(name) + 1 if name in shown else 0, "sign": sign}
         number = _number(name, "metric", unit.unit, unit.factor)

@@ -45,6 +45,9 @@ _LINE = 0.192
 MOST_VECTORS = 400
 """Points of one kind that an SVG holds as shapes: each takes a hundred bytes."""
 
+AT_ONCE = 100_000
+"""Points that are placed at once: matplotlib copies their coordinates several times."""
+
 Draw = Callable[[StudyRecord, Summary], Figure]
 
 BLUE, GREY, VERMILION, PURPLE, YELLOW, INK = "#0072B2", "#8C9AA6", "#D55E00", "#AA5B8C", "#F0C000", "#1F2933"
@@ -130,8 +133,9 @@ def set_axis(axes: Axes, which: str, window: Window, unit: Scale) -> None:
 
 def draw_points(axes: Axes, kind: Kind, xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> None:
     """The points of one kind; above the grid, the front on top. Many are pixels, in SVG and PDF too."""
-    if len(xs):
-        axes.scatter(xs, ys, zorder=2 + KINDS.index(kind), rasterized=len(xs) > MOST_VECTORS, **MARKERS[kind])
+    for start in range(0, len(xs), AT_ONCE):
+        some = (column[start : start + AT_ONCE] for column in (xs, ys))
+        axes.scatter(*some, zorder=2 + KINDS.index(kind), rasterized=len(xs) > MOST_VECTORS, **MARKERS[kind])
 
 
 def draw_legend(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from random import Random
@@ -46,6 +47,23 @@ WANTED: dict[str, list[dict[str, list[str]]]] = {
 LATE = [[], ["power <= 4600"], ["cost.total / npus <= 20000 and mfu <= 0.9"]]
 
 Draw = Callable[[list[Any]], Any]
+Path = tuple[str | int, ...]
+RINGS = {"choice": ["ring", "halving_doubling"]}
+WIDER: list[tuple[Path, Any]] = [
+    (("cluster", "npu"), {"choice": ["a100-80gb", "h100-80gb"]}),
+    (("cluster", "dimensions", 0, "bandwidth"), {"choice": ["50 GB/s", "100 GB/s", "200 GB/s", "300 GB/s"]}),
+    (("cluster", "dimensions", 1, "bandwidth"), {"choice": ["5 GB/s", "10 GB/s", "25 GB/s", "50 GB/s"]}),
+    (("cluster", "dimensions", 0, "topology"), {"choice": ["switch", "ring", "fully_connected"]}),
+    (("cluster", "dimensions", 1, "latency"), {"choice": ["500 ns", "1 us", "5 us"]}),
+    (("system", "collective"), [RINGS, RINGS]),
+    (("system", "chunks"), {"choice": [1, 2, 4, 8, 16]}),
+    (("system", "intra_dimension"), {"choice": ["fifo", "scf"]}),
+    (("system", "inter_dimension"), {"choice": ["baseline", "themis"]}),
+    (("parallelism", "microbatch"), {"choice": [1, 2]}),
+    (("parallelism", "recompute"), {"choice": ["none", "selective", "full"]}),
+    (("parallelism", "zero"), {"choice": [0, 1, 2, 3]}),
+]
+"""What makes a space wider: where it stands, and what is chosen there."""
 
 
 def _training(draw: Draw, model: Mapping[str, Any] = MODEL, **parallelism: Any) -> Document:
@@ -148,6 +166,23 @@ def drawn_space(kind: str, wanted: str, seed: int, *limits: str) -> Space:
     draw = Random(seed).choice
     document = KINDS[kind](draw) | {"hypothetical": True, "objectives": draw(WANTED[wanted])}
     return space({**document, "constraints": ["fits", *draw(LATE), *limits]})
+
+
+def wide_space(kind: str, wanted: str, seed: int, most: int, *limits: str) -> Space:
+    """`drawn_space` with more parameters, drawn from `WIDER`: as many as leave it at most `most` combinations."""
+    document = dict(drawn_space(kind, wanted, seed, *limits).source)
+    found = space(document)
+    for path, choices in Random(seed).sample(WIDER, len(WIDER)):
+        wider = copy.deepcopy(document)
+        at: Any = wider
+        for key in path[:-1]:
+            at = at[key]
+        if path[-1] in ("bandwidth", "microbatch", "recompute", "zero") and path[-1] not in at:
+            continue  # a kind of workload that has none, or a bandwidth that is a share of a budget
+        at[path[-1]] = choices
+        if space(wider).count() <= most:
+            document, found = wider, space(wider)
+    return found
 
 
 def drawn_limit(given: Space, rows: Sequence[Sequence[float]], seed: int) -> tuple[str, int, float]:
