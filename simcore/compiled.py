@@ -2,9 +2,9 @@
 
 A compiled function is cached on disk, and compiled by one process of a machine at a time (`simcore.compiling`). One
 that is `borrowing` or `inlined` makes no arrays and keeps none: what it is given lives as long as its caller, so it
-counts no references, which would cost more than the few loads and stores of most kernels. What is inlined becomes part
-of its callers' machine code and has no cache of its own. What is merged becomes part of its only caller's source: a
-kernel is optimised with all that it calls, so in a chain of callers large kernels are optimised once for each of them.
+counts no references, which would cost more than the few loads and stores of most kernels. What a kernel calls is linked
+into its machine code, and optimised with it once (`simcore.linked`); what is inlined always becomes part of its callers
+there, and has no cache of its own. What is merged becomes part of its only caller's source.
 Kernels take arrays and numbers only, so that a cache written by an older version never names a class that is gone.
 
 numba's cache looks at the file of a function, and not at what the function calls: after a change in one file it would

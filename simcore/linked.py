@@ -70,11 +70,6 @@ class _WholeLibrary(_Library):  # type: ignore[misc]
         self._linking_libraries = _callers_first(self._linking_libraries)
         super().finalize()
 
-    def _optimize_final_module(self) -> None:
-        """Optimise once; numba does so before, too, for reference counts, of which parts have none."""
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
 
 def _callers_first(libraries: Iterable[Any]) -> list[Any]:
     """The libraries and all that their parts need, each after whatever calls it.
