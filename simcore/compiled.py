@@ -167,7 +167,8 @@ else:
 
     def _kernel(function: F, options: dict[str, Any]) -> F:
         """The function where NUMBA_DISABLE_JIT says so, else a kernel."""
-        return function if config.DISABLE_JIT else cast("F", Kernel(function, options))
+        off = config.DISABLE_JIT  # type: ignore[attr-defined]  # numba is untyped
+        return function if off else cast("F", Kernel(function, options))
 
     def _cached(function: F, options: dict[str, Any]) -> F:
         """A kernel with a cache that follows what it calls."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]  # numba is untyped
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 
-_Library: Any = JITCodeLibrary  # numba is untyped
+_Library: Any = JITCodeLibrary
 _Compiler: Any = Compiler
 _Dispatcher: Any = CPUDispatcher
 _AnyFlags: Any = Flags
@@ -67,7 +67,7 @@ class _WholeLibrary(_Library):  # type: ignore[misc]
     """A whole with all parts that it reaches."""
 
     def finalize(self) -> None:
-        self._linking_libraries = _callers_first(self._linking_libraries)
+        self._linking_libraries: list[Any] = _callers_first(self._linking_libraries)
         super().finalize()
 
 
