@@ -2,9 +2,9 @@
 
 A compiled function is cached on disk, and compiled by one process of a machine at a time (`simcore.compiling`). One
 that is `borrowing` or `inlined` makes no arrays and keeps none: what it is given lives as long as its caller, so it
-counts no references, which would cost more than the few loads and stores of most kernels. What is inlined becomes part
-of its callers' machine code and has no cache of its own. What is merged becomes part of its only caller's source: a
-kernel is optimised with all that it calls, so in a chain of callers large kernels are optimised once for each of them.
+counts no references, which would cost more than the few loads and stores of most kernels. What a kernel calls is linked
+into its machine code, and optimised with it once (`simcore.linked`); what is inlined always becomes part of its callers
+there, and has no cache of its own. What is merged becomes part of its only caller's source.
 Kernels take arrays and numbers only, so that a cache written by an older version never names a class that is gone.
 
 numba's cache looks at the file of a function, and not at what the function calls: after a change in one file it would
@@ -15,6 +15,7 @@ modules they lie, how they are compiled, and the constants they use. The files o
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -30,8 +31,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     from numba import njit
-    from numba.core import event
+    from numba.core import config, event
     from numba.core.caching import FunctionCache
+
+    from simcore.linked import Kernel
 except ImportError:
     HAVE_NUMBA = False
 
@@ -49,13 +52,26 @@ else:
     HAVE_NUMBA = True
 
     class _Compilations(event.Listener):
-        """Tells `simcore.compiling` of compilations; what is read from the disk is over at once."""
+        """Tells `simcore.compiling` of compilations; what is read from the disk is over at once.
+
+        Meanwhile nothing looks for garbage: what numba makes is kept until the kernel is compiled.
+        """
+
+        depth = 0  # numba compiles in one thread at a time
+        collects = False
 
         def on_start(self, event: Any) -> None:
             compiling.begin()
+            if self.depth == 0:
+                self.collects = gc.isenabled()
+                gc.disable()
+            self.depth += 1
 
         def on_end(self, event: Any) -> None:
             compiling.end()
+            self.depth -= 1
+            if self.depth == 0 and self.collects:
+                gc.enable()
             cache = event.data["dispatcher"]._cache
             if sys.exc_info()[0] is not None and isinstance(cache, _SharedCache):  # `is_failed` of numba says otherwise
                 cache.release()
@@ -134,28 +150,34 @@ else:
 
     def compiled(function: F) -> F:
         """With numba: compiled at the first call, cached on disk until it or a kernel it calls changes."""
-        return _shared(function, njit(cache=True, error_model="numpy")(function))
+        return _cached(function, {"error_model": "numpy"})
 
     def borrowing(function: F) -> F:
         """With numba: as `compiled`, for what makes no arrays; numba refuses to compile what does."""
-        return _shared(function, njit(cache=True, **UNCOUNTED)(function))
+        return _cached(function, UNCOUNTED)
 
     def inlined(function: F) -> F:
         """With numba: part of its compiled callers, for what makes no arrays."""
-        machine_code: Any = njit(forceinline=True, **UNCOUNTED)(function)
-        return cast("F", machine_code)
+        return _kernel(function, {"forceinline": True, **UNCOUNTED})
 
     def merged(function: F) -> F:
         """With numba: part of its only caller before that is compiled."""
         part: Any = njit(inline="always", error_model="numpy")(function)
         return cast("F", part)
 
-    def _shared(function: F, machine_code: Any) -> F:
-        """The kernel with a cache that follows what it calls."""
-        if machine_code is not function:  # NUMBA_DISABLE_JIT gives the function back
-            machine_code._cache.__class__ = _SharedCache  # a second one would look at the disk again, for each kernel
-            machine_code._cache.kernel = machine_code
-        return cast("F", machine_code)
+    def _kernel(function: F, options: dict[str, Any]) -> F:
+        """The function where NUMBA_DISABLE_JIT says so, else a kernel."""
+        off = config.DISABLE_JIT  # type: ignore[attr-defined]  # numba is untyped
+        return function if off else cast("F", Kernel(function, options))
+
+    def _cached(function: F, options: dict[str, Any]) -> F:
+        """A kernel with a cache that follows what it calls."""
+        kernel: Any = _kernel(function, options)
+        if kernel is not function:
+            kernel.enable_caching()
+            kernel._cache.__class__ = _SharedCache  # a second one would look at the disk again, for each kernel
+            kernel._cache.kernel = kernel
+        return cast("F", kernel)
 
 
 def kernel_digest(kernel: Any) -> str:

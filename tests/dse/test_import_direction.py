@@ -107,6 +107,7 @@ ORDER = {
         *(
             "family",
             "compiling",
+            "linked",
             "compiled",
             "astra",
             "document",
