@@ -26,7 +26,6 @@ from simcore.engine.fast.state import (
     CHUNK_MASK,
     CHUNKS,
     CLASS,
-    COMPONENT,
     DIMENSION,
     DIMENSIONS,
     END_AT,
@@ -69,6 +68,7 @@ from simcore.engine.fast.state import (
     SOLO_TYPE,
     TASK,
     TYPE,
+    USES,
     Ints,
     locate_chunk,
     locate_issue,
@@ -102,8 +102,21 @@ def arrive(net: Ints, state: Ints, phase: int, task: int) -> None:
 def count(net: Ints, state: Ints, kind: int, group: int, more: int) -> None:
     """Count `more` outstanding collectives of type `kind` and class `group`."""
     state[OUTSTANDING] += more
-    state[state[BUSY_AT] + net[locate_type(net, kind) + COMPONENT]] += more
     state[PENDING + group] += more
+    busy, uses = state[BUSY_AT], net[locate_type(net, kind) + USES]
+    while uses > 0:
+        state[busy] += more * (uses & 1)
+        busy, uses = busy + 1, uses >> 1
+
+
+@inlined
+def is_alone(net: Ints, state: Ints, kind: int) -> bool:
+    """Whether no dimension that a collective of type `kind` uses has one outstanding."""
+    busy, uses, found = state[BUSY_AT], net[locate_type(net, kind) + USES], 0
+    while uses > 0:
+        found += state[busy] * (uses & 1)
+        busy, uses = busy + 1, uses >> 1
+    return bool(found == 0)
 
 
 @inlined
@@ -215,10 +228,10 @@ def enter(net: Ints, state: Ints, task: int, phase: int) -> None:
 
 
 @inlined
-def end_solo(net: Ints, state: Ints, component: int) -> None:
-    """The solo of a component is over, or is one no longer."""
-    solo = locate_solo(state, component)
-    state[state[SOLO_END_AT] + component] = NEVER
+def end_solo(net: Ints, state: Ints, least: int) -> None:
+    """A solo is over, or is one no longer."""
+    solo = locate_solo(state, least)
+    state[state[SOLO_END_AT] + least] = NEVER
     count(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], -1)
 
 
@@ -235,9 +248,9 @@ def happen(net: Ints, state: Ints, time: int) -> None:
         land(state)
         leave(net, state, net[phase + DIMENSION])
         enter(net, state, task, phase)
-    for component in range(net[DIMENSIONS]):
-        if state[state[SOLO_END_AT] + component] == time:
-            end_solo(net, state, component)
+    for least in range(net[DIMENSIONS]):
+        if state[state[SOLO_END_AT] + least] == time:
+            end_solo(net, state, least)
 
 
 @borrowing

@@ -42,12 +42,12 @@ from simcore.engine.fast.state import (
 def _write_solos(net: Ints, state: Ints, out: Ints) -> int:
     """Write the solos; the length of what is written."""
     n = 0
-    for component in range(net[DIMENSIONS]):
-        end = state[state[SOLO_END_AT] + component]
+    for least in range(net[DIMENSIONS]):
+        end = state[state[SOLO_END_AT] + least]
         out[n] = end - state[NOW] if end != NEVER else -1
         n += 1
         if end != NEVER:
-            solo = locate_solo(state, component)
+            solo = locate_solo(state, least)
             out[n], out[n + 1] = state[solo + SOLO_TYPE], state[solo + SOLO_CLASS]
             n += 2
     return n

@@ -1,22 +1,21 @@
 """Collectives that nothing meets: noted, and played only if another one joins them.
 
-A collective that is alone in its component, the dimensions it can share with others, takes the same time whatever
-happens elsewhere. It is the component's *solo*: its type, class, start and end are noted, and its end is an event like
-any other. If another one starts in the component before that, the solo is played from its start up to then, and is a
-solo no longer. When a solo slows computation beside it is the *profile* of its type, written when that is rehearsed.
+A collective that is alone on the dimensions that it uses takes the same time whatever happens on others. It is a
+*solo*: its type, class, start and end are noted, and its end is an event like any other. If another one starts before
+that which uses one of its dimensions, the solo is played from its start up to then, and is a solo no longer. When one
+slows computation beside it is the *profile* of its type, written when that is rehearsed.
 """
 
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.queues import advance, count, end_solo, find_level, happen, issue, pick_all, wait
+from simcore.engine.fast.queues import advance, count, end_solo, find_level, happen, is_alone, issue, pick_all, wait
 from simcore.engine.fast.state import (
     ALONE,
-    BUSY_AT,
     CHUNKS_AT,
-    COMPONENT,
     DIMENSIONS,
     LANES,
+    LEAST,
     LEVEL,
     LISTED,
     NEVER,
@@ -34,6 +33,7 @@ from simcore.engine.fast.state import (
     TYPE_SIZE,
     TYPES_AT,
     UNTIL,
+    USES,
     Ints,
     locate_serving,
     locate_solo,
@@ -42,8 +42,8 @@ from simcore.engine.fast.state import (
 
 
 @borrowing
-def join(net: Ints, state: Ints, component: int) -> None:
-    """Put the solo of a component into its queues, as far as it has come by now: it is a solo no longer.
+def join(net: Ints, state: Ints, least: int) -> None:
+    """Put a solo into its queues, as far as it has come by now: it is a solo no longer.
 
     It is played from its start while the rest stands still. What happens elsewhere does so later than now; only picks
     are due now, so those dimensions are set aside (those with nothing to pick are only struck off the list).
@@ -60,8 +60,8 @@ def join(net: Ints, state: Ints, component: int) -> None:
     state[READY_AT] += aside
     state[READY] = 0
     now = state[NOW]
-    solo = locate_solo(state, component)
-    end_solo(net, state, component)
+    solo = locate_solo(state, least)
+    end_solo(net, state, least)
     state[NOW] = state[solo + SOLO_BEGIN]
     issue(net, state, state[solo + SOLO_TYPE], state[solo + SOLO_CLASS])
     advance(net, state, now)
@@ -69,35 +69,49 @@ def join(net: Ints, state: Ints, component: int) -> None:
     state[READY] += aside
 
 
+@inlined
+def begin_solo(net: Ints, state: Ints, kind: int, group: int) -> None:
+    """Note a collective that is alone on its dimensions."""
+    its = locate_type(net, kind)
+    solo = locate_solo(state, net[its + LEAST])
+    state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
+    state[solo + SOLO_PROFILE] = net[its + PROFILE]
+    state[state[SOLO_END_AT] + net[its + LEAST]] = state[NOW] + net[its + ALONE]
+    count(net, state, kind, group, 1)
+
+
+@inlined
+def meets_solo(net: Ints, state: Ints, kind: int, least: int) -> bool:
+    """Whether there is a solo of which dimension `least` is the least, and a type uses a dimension of it."""
+    if state[state[SOLO_END_AT] + least] == NEVER:
+        return False
+    other = state[locate_solo(state, least) + SOLO_TYPE]
+    return bool(net[locate_type(net, kind) + USES] & net[locate_type(net, other) + USES])
+
+
 @borrowing
 def start(net: Ints, state: Ints, kind: int, group: int) -> None:
     """Issue a collective of type `kind` and class `group` now.
 
-    While nothing else is outstanding in its component, how long it takes is known (`rehearse`): it is noted as the
-    component's *solo* and not played, until another one starts there.
+    While nothing else is outstanding on its dimensions, how long it takes is known (`rehearse`): it is noted as a
+    *solo* and not played, until another one starts there.
     """
-    its = locate_type(net, kind)
-    component = net[its + COMPONENT]
-    end = state[SOLO_END_AT] + component
-    if state[state[BUSY_AT] + component] == 0:
-        solo = locate_solo(state, component)
-        state[solo + SOLO_TYPE], state[solo + SOLO_CLASS], state[solo + SOLO_BEGIN] = kind, group, state[NOW]
-        state[solo + SOLO_PROFILE] = net[its + PROFILE]
-        state[end] = state[NOW] + net[its + ALONE]
-        count(net, state, kind, group, 1)
+    if is_alone(net, state, kind):
+        begin_solo(net, state, kind, group)
         return
-    if state[end] != NEVER:
-        join(net, state, component)
+    for least in range(net[DIMENSIONS]):
+        if meets_solo(net, state, kind, least):
+            join(net, state, least)
     issue(net, state, kind, group)
 
 
 @inlined
 def look_at_solos(net: Ints, state: Ints, level: int, until: int) -> tuple[int, int]:
     """The largest level now of `level` and those of the solos, and until when none of these changes or `until`."""
-    for component in range(net[DIMENSIONS]):
-        solo = locate_solo(state, component)
+    for least in range(net[DIMENSIONS]):
+        solo = locate_solo(state, least)
         entry = state[solo + SOLO_PROFILE]
-        if state[state[SOLO_END_AT] + component] != NEVER and entry > 0:
+        if state[state[SOLO_END_AT] + least] != NEVER and entry > 0:
             begin = state[solo + SOLO_BEGIN]
             while begin + net[entry + UNTIL] <= state[NOW]:
                 entry += PROFILE_SIZE

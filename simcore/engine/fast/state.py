@@ -32,9 +32,9 @@ DIMENSIONS, ISSUE_WEIGHT, SLOTS, KEYS, LEVELS, TYPES_AT, CHUNKS_AT, LEVELS_AT, S
 # Levels, by dimension: the number of its slowdown among all, the smallest first; level 0 is no slowdown. Slowdowns, by
 # level, in thousandths (`simcore.engine.interference`).
 # Types: first chunk of each, its number of chunks, where its heads lie and end (the first chunks of its entries), and
-# its component: the set of dimensions that it shares with no other set; the time it takes alone (`solo.rehearse`);
-# where the profile lies of what it does to computation meanwhile (0: nothing, or there is none beside it).
-FIRST, CHUNKS, HEADS, HEADS_END, COMPONENT, ALONE, PROFILE, TYPE_SIZE = range(8)
+# the dimensions that it uses, as bits, and the least of them; the time it takes alone (`solo.rehearse`); where the
+# profile lies of what it does to computation meanwhile (0: nothing, or there is none beside it).
+FIRST, CHUNKS, HEADS, HEADS_END, USES, LEAST, ALONE, PROFILE, TYPE_SIZE = range(9)
 # Profiles list intervals from the start of a collective alone to its end: until when [ps], and the level meanwhile.
 UNTIL, LEVEL, PROFILE_SIZE = range(3)
 # Chunks: where their first phase lies, which chunk begins in the same queue after this one (-1: none).
@@ -50,13 +50,15 @@ END_AT, SOLO_END_AT, READY_AT, BUSY_AT, SERVING_AT, SOLO_AT, CARRY_AT = range(9,
 ISSUES_AT, FLIGHT_AT, POOL_AT, LANES_AT = range(16, 20)
 PENDING = 20
 CLASSES = 6
-# By dimension: end of service (`NEVER`: idle); end of the component's solo (`NEVER`: none), which lies right after that
-# as both are read in one go; dimensions that may be able to pick; outstanding collectives by component.
+# By dimension: end of service (`NEVER`: idle); end of the solo of which it is the least dimension (`NEVER`: none),
+# which lies right after that as both are read in one go; dimensions that may be able to pick; outstanding collectives
+# that use it.
 # Serving, per dimension: task in service, where its phase lies, chunks that hold a slot, number of lanes, whether it is
 # listed as ready.
 TASK, PHASE, HELD, LANES, LISTED, SERVING_SIZE = range(6)
-# Solos, per component: type, class, when it started, where it is in its profile.
-SOLO_TYPE, SOLO_CLASS, SOLO_BEGIN, SOLO_PROFILE, SOLO_SIZE = range(5)
+# Solos, by the least dimension that they use: type, class, when it started, where it is in its profile; whether it
+# claims something of links (`simcore.engine.flow.solos`).
+SOLO_TYPE, SOLO_CLASS, SOLO_BEGIN, SOLO_PROFILE, SOLO_CLAIMS, SOLO_SIZE = range(6)
 # Carries, per level, of the operator that is computed (`simcore.engine.interference`).
 # Issues, per issued collective: type, class, chunks left.
 TYPE, CLASS, LEFT, ISSUE_SIZE = range(4)
@@ -93,9 +95,9 @@ def locate_lanes(state: Ints, d: int) -> int:
 
 
 @inlined
-def locate_solo(state: Ints, component: int) -> int:
-    """Where the solo of a component lies."""
-    return int(state[SOLO_AT] + component * SOLO_SIZE)
+def locate_solo(state: Ints, least: int) -> int:
+    """Where the solo lies that uses dimension `least` and none before it."""
+    return int(state[SOLO_AT] + least * SOLO_SIZE)
 
 
 @inlined
@@ -133,10 +135,9 @@ def pack(
     phases: list[tuple[int, ...]] = []
     heads: list[int] = []
     rows: list[tuple[int, ...]] = []
-    shared = find_components([{p[DIMENSION] for path in paths for p in path} for paths, _ in types])
     chunks = np.empty((sum(len(chosen) for _, chosen in types), CHUNK_SIZE), np.int64)
     first = 0
-    for kind, (component, (paths, chosen)) in enumerate(zip(shared, types, strict=True)):
+    for kind, (paths, chosen) in enumerate(types):
         begins = []
         for path in paths:
             begins.append(len(phases))
@@ -149,7 +150,9 @@ def pack(
         if kind in beside and any(levels[phase[DIMENSION]] for path in paths for phase in path):
             profile = 1 + room
             room += _profile_room(paths, chosen)
-        rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), component, alone, profile))
+        used = {phase[DIMENSION] for path in paths for phase in path}
+        uses = sum(1 << d for d in used), min(used)
+        rows.append((first, len(chosen), len(heads), len(heads) + len(own_heads), *uses, alone, profile))
         heads += own_heads
         first += len(chosen)
     table = np.array(rows, np.int64).reshape(-1, TYPE_SIZE)
@@ -227,16 +230,6 @@ def _entries(queues: tuple[tuple[int, int], ...], chosen: tuple[int, ...]) -> tu
         latest[queues[path]] = chunk
     follower.flags.writeable = False
     return follower, heads
-
-
-def find_components(uses: list[set[int]]) -> list[int]:
-    """For each set of dimensions the least dimension of its component: sets that share a dimension are in one."""
-    merged: list[set[int]] = []
-    for use in uses:
-        apart = [group for group in merged if not group & use]
-        merged = [*apart, use.union(*(group for group in merged if group & use))]
-    least = {dimension: min(group) for group in merged for dimension in group}
-    return [least[min(use)] for use in uses]
 
 
 def new_state(net: Ints, stages: int, issues: int, outstanding: int, chunks: int, classes: int = CLASSES) -> Ints:

@@ -7,7 +7,8 @@ as what claims and the streams in service need of a link together fits on it, no
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.state import END_AT, NEVER
+from simcore.engine.fast.state import DIMENSIONS as NET_DIMENSIONS
+from simcore.engine.fast.state import END_AT, NEVER, SOLO_CLAIMS, SOLO_END_AT, SOLO_TYPE, locate_solo
 from simcore.engine.flow.rates import (
     END_LOAD,
     FIRST_LOAD,
@@ -20,6 +21,7 @@ from simcore.engine.flow.rates import (
     NEXT,
     SERVER,
     SERVER_DIMENSION,
+    SERVERS_AT,
     SLACK,
     STREAMS,
     locate_stream,
@@ -27,14 +29,22 @@ from simcore.engine.flow.rates import (
     uses,
 )
 from simcore.engine.flow.tables import (
+    ADDS,
+    BEGIN,
+    JOB,
+    MODE,
     P_FIRST,
-    P_PAID,
     P_RUNS,
     P_SPANS,
+    R_WAYS,
     RUN_FROM,
+    RUN_REACH,
     RUN_SIZE,
+    RUN_TO,
     RUN_WAY,
     RUNS_AT,
+    SEGMENT,
+    SKIPS,
     STREAM,
     STREAMS_AT,
     USERS_AT,
@@ -43,27 +53,16 @@ from simcore.engine.flow.tables import (
     Ints,
     World,
     locate_class,
+    locate_collective,
+    locate_machine,
+    locate_passage,
+    locate_repeated,
 )
 
 FULL = 1 << 40
 """A whole link, in the parts in which shares are counted."""
 FITS = int(FULL * (1 + SLACK / 2))
 """As much of a link as streams may need together without being slowed (see `rates.fill`)."""
-
-PATIENCE = 4
-"""What was played after all so much more often than not is always played from then on."""
-
-
-@inlined
-def pays(play: Ints, passage: int) -> bool:
-    """Whether it is worth waiting for a passage."""
-    return bool(play[passage + P_PAID] > -PATIENCE)
-
-
-@inlined
-def count_paid(play: Ints, passage: int, more: int) -> None:
-    """Note that a passage was waited for (1), or played after all (-1)."""
-    play[passage + P_PAID] = min(PATIENCE, play[passage + P_PAID] + more)
 
 
 @inlined
@@ -137,25 +136,112 @@ def _share_in_service(world: World, link: int, begin: int) -> int:
 
 
 @inlined
-def _is_stream_met(world: World, stream: int, begin: int) -> bool:
-    """Whether a stream at `begin` or later may need more of a link than others leave of it, as far as is known."""
-    _, _, _, _, _, play, _, flows, numbers = world
-    met = False
+def _share_on(flows: Ints, numbers: Floats, s: int, link: int) -> int:
+    """The share of a link that a stream needs where it meets nobody; 0 of what is none (-1)."""
+    if s < 0:
+        return 0
+    stream, found = locate_stream(flows, s), 0
     for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-        link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
-        others = play[play[USERS_AT] + link] + _share_in_service(world, link, begin)
-        met = met or (others > 0 and others + share_of(flows, numbers, load) > FITS)
-    return met
+        if flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK] == link:
+            found = share_of(flows, numbers, load)
+    return found
+
+
+@inlined
+def _first_beyond(play: Ints, passage: int, time: int) -> int:
+    """The first run of a passage that may last beyond `time` after its beginning."""
+    low, high = play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]
+    while low < high:
+        middle = (low + high) // 2
+        if play[play[RUNS_AT] + middle * RUN_SIZE + RUN_REACH] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return int(low)
 
 
 @borrowing
-def is_met(world: World, its: int, passage: int, now: int) -> bool:
-    """Whether a passage of the class at `its` that begins now may be slowed, or slow somebody, as far as is known."""
+def share_in_passage(world: World, its: int, passage: int, link: int, since: int, until: int) -> int:
+    """The most that a passage of the class at `its` needs of a link between two times after its beginning [ps]."""
+    _, _, _, _, plan, play, _, flows, numbers = world
+    bound = 0
+    for number in range(play[passage + P_SPANS]):
+        span = locate_span(play, passage, number)
+        if play[span + RUN_FROM] < until and play[span + RUN_TO] > since:
+            bound = max(bound, _share_on(flows, numbers, stream_of(plan, play, its, span), link))
+    most = 0 if play[passage + P_RUNS] > 0 else bound
+    number, end = _first_beyond(play, passage, since), play[passage + P_FIRST] + play[passage + P_RUNS]
+    while most < bound and number < end:
+        run = play[RUNS_AT] + number * RUN_SIZE
+        if play[run + RUN_FROM] >= until:
+            break
+        if play[run + RUN_TO] > since:
+            most = max(most, _share_on(flows, numbers, stream_of(plan, play, its, run), link))
+        number += 1
+    return int(most)
+
+
+@inlined
+def _share_of_repeats(world: World, c: int, link: int) -> int:
+    """The most that the repeats which a class waits for need of a link."""
+    _, _, _, _, plan, play, _, flows, numbers = world
+    streams_at, repeated, most = plan[locate_class(plan, c) + STREAMS_AT], locate_repeated(play, c), 0
+    for place in range(play[repeated + R_WAYS]):
+        s = plan[streams_at + play[repeated + R_WAYS + 1 + place] * WAY_SIZE + STREAM]
+        most = max(most, _share_on(flows, numbers, s, link))
+    return int(most)
+
+
+@borrowing
+def _share_waiting(world: World, link: int, begin: int, end: int) -> int:
+    """The most that what is waited for needs of a link together at any time from `begin` to `end`."""
+    nets, states, _, _, plan, play, _, flows, _ = world
+    ends, together = flows[SERVERS_AT] + link, 0
+    for place in range(flows[ends], flows[ends + 1]):
+        c = flows[place]
+        its, m, state = locate_class(plan, c), locate_machine(play, c), states[c]
+        if play[m + MODE] == ADDS:  # solos in flight are among what repeats claim
+            together += _share_of_repeats(world, c, link)
+            continue
+        if play[m + MODE] == SKIPS:
+            passage, since = locate_passage(plan, play, its, play[m + SEGMENT]), play[m + BEGIN]
+            together += share_in_passage(world, its, passage, link, begin - since, end - since)
+        for least in range(nets[plan[its + JOB], NET_DIMENSIONS]):
+            solo, over = locate_solo(state, least), state[state[SOLO_END_AT] + least]
+            if over != NEVER and over > begin and state[solo + SOLO_CLAIMS]:
+                collective = locate_collective(plan, play, its, state[solo + SOLO_TYPE])
+                together += share_in_passage(world, its, collective, link, 0, NEVER)
+    return int(together)
+
+
+@inlined
+def _is_stream_met(world: World, stream: int, begin: int, end: int) -> bool:
+    """Whether a stream from `begin` to `end` may need more of a link than others leave of it, as far as is known."""
+    _, _, _, _, _, play, _, flows, numbers = world
+    for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
+        link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
+        waiting, own = play[play[USERS_AT] + link], share_of(flows, numbers, load)
+        served = _share_in_service(world, link, begin)
+        if waiting + served > 0 and waiting + served + own > FITS:
+            if waiting > 0:
+                waiting = _share_waiting(world, link, begin, end)
+            if waiting + served > 0 and waiting + served + own > FITS:
+                return True
+    return False
+
+
+@borrowing
+def is_met(world: World, its: int, passage: int, now: int, length: int) -> bool:
+    """Whether a passage of the class at `its` that begins now may be slowed, or slow somebody, as far as is known.
+
+    It lasts for `length` [ps].
+    """
     _, _, _, _, plan, play, _, flows, _ = world
     for number in range(play[passage + P_SPANS]):
         span = locate_span(play, passage, number)
         s = stream_of(plan, play, its, span)
-        if s >= 0 and _is_stream_met(world, locate_stream(flows, s), now + play[span + RUN_FROM]):
+        begin, end = now + play[span + RUN_FROM], now + min(play[span + RUN_TO], length)
+        if s >= 0 and _is_stream_met(world, locate_stream(flows, s), begin, end):
             return True
     return False
 
@@ -172,8 +258,10 @@ def uses_link(world: World, its: int, passage: int, link: int) -> bool:
 
 
 @inlined
-def may_be_full(world: World, link: int) -> bool:
-    """Whether the streams in service on a link and the passages that are waited for may need more than all of it."""
+def may_be_full(world: World, link: int, begin: int, end: int) -> bool:
+    """Whether the streams in service on a link and what is waited for may need more than all of it until `end`."""
     play = world[5]
-    waiting = play[play[USERS_AT] + link]
-    return bool(waiting > 0 and waiting + _share_in_service(world, link, -1) > FITS)
+    waiting, served = play[play[USERS_AT] + link], _share_in_service(world, link, -1)
+    if waiting == 0 or waiting + served <= FITS:
+        return False
+    return bool(served + _share_waiting(world, link, begin, end) > FITS)

@@ -75,6 +75,7 @@ from simcore.engine.flow.tables import (
     PERIOD,
     R_SLOWED,
     REMAINING,
+    REPLAY_TO,
     REPLAYS,
     SKIPPERS,
     SKIPS,
@@ -133,6 +134,7 @@ def _replay(world: World, c: int, now: int) -> None:
         drop_passage(world, c)
     play[m + MODE] = GOES_ON
     play[REPLAYS] += 1
+    play[REPLAY_TO] = now
     state[NOW] = time = play[m + BEGIN]
     while time <= now:
         end_services(world, c, time)
@@ -158,7 +160,7 @@ def _meet_passages(world: World, s: int, time: int) -> None:
     end = states[server, states[server, END_AT] + flows[its + SERVER_DIMENSION]]
     for number in range(flows[its + FIRST_LOAD], flows[its + END_LOAD]):
         link = flows[flows[LOADS_AT] + number * LOAD_SIZE + LOAD_LINK]
-        if not may_be_full(world, link):
+        if not may_be_full(world, link, time, end):
             continue
         ends = flows[SERVERS_AT] + link
         for place in range(flows[ends], flows[ends + 1]):

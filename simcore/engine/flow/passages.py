@@ -13,8 +13,7 @@ from __future__ import annotations
 from simcore.compiled import borrowing, inlined
 from simcore.engine.fast.state import NOW, OUTSTANDING
 from simcore.engine.fast.tables import CONSTANT, UNKNOWN, VARIES
-from simcore.engine.flow.claims import count_paid, count_users, is_met, locate_span, pays, stream_of
-from simcore.engine.flow.rates import uses
+from simcore.engine.flow.claims import count_users, is_met, share_in_passage
 from simcore.engine.flow.tables import (
     ADDABLE_AT,
     BEGIN,
@@ -126,9 +125,9 @@ def begin_passage(world: World, c: int) -> bool:
             play[notes + OPEN_RUN + d] = -1
         for category in range(STRETCH - SPENT):
             play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
-    if play[passage + P_KNOWN] != CONSTANT:
+    if play[passage + P_KNOWN] != CONSTANT or play[notes + RECORDED] > 0:
         return False
-    if not pays(play, passage) or is_met(world, its, passage, now):
+    if is_met(world, its, passage, now, play[passage + P_DURATION]):
         return False
     count_users(world, c, passage, 1)
     play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
@@ -150,7 +149,6 @@ def end_passage(world: World, c: int) -> None:
     while not is_passage_over(plan, play, its, m, first):
         play[m + SEGMENT] += 1
     play[SKIPPED] += 1
-    count_paid(play, passage, 1)
 
 
 @borrowing
@@ -160,7 +158,6 @@ def drop_passage(world: World, c: int) -> None:
     its, m = locate_class(plan, c), locate_machine(play, c)
     passage = locate_passage(plan, play, its, play[m + SEGMENT])
     count_users(world, c, passage, -1)
-    count_paid(play, passage, -1)
     play[SKIPPERS] -= 1
     play[REPLAYED] += 1
 
@@ -215,37 +212,11 @@ def finish_recording(world: World, c: int) -> None:
         play[passage + P_SPENT + category] = play[m + SPENT + category] - play[notes + SPENT_BEFORE + category]
 
 
-@inlined
-def _first_beyond(play: Ints, passage: int, time: int) -> int:
-    """The first run of a passage that may last beyond `time` after its beginning."""
-    low, high = play[passage + P_FIRST], play[passage + P_FIRST] + play[passage + P_RUNS]
-    while low < high:
-        middle = (low + high) // 2
-        if play[play[RUNS_AT] + middle * RUN_SIZE + RUN_REACH] > time:
-            high = middle
-        else:
-            low = middle + 1
-    return int(low)
-
-
 @borrowing
 def meets_run(world: World, c: int, link: int, end: int) -> bool:
     """Whether the passage that class `c` waits for uses a link between now and `end`."""
-    _, states, _, _, plan, play, _, flows, _ = world
+    _, states, _, _, plan, play, _, _, _ = world
     its, m = locate_class(plan, c), locate_machine(play, c)
     passage = locate_passage(plan, play, its, play[m + SEGMENT])
     since, until = states[c, NOW] - play[m + BEGIN], end - play[m + BEGIN]
-    may = False
-    for number in range(play[passage + P_SPANS]):
-        span = locate_span(play, passage, number)
-        if play[span + RUN_FROM] < until and play[span + RUN_TO] > since:
-            may = may or uses(flows, stream_of(plan, play, its, span), link)
-    if not may:
-        return False
-    for number in range(_first_beyond(play, passage, since), play[passage + P_FIRST] + play[passage + P_RUNS]):
-        run = play[RUNS_AT] + number * RUN_SIZE
-        if play[run + RUN_FROM] >= until:
-            return False
-        if play[run + RUN_TO] > since and uses(flows, stream_of(plan, play, its, run), link):
-            return True
-    return False
+    return share_in_passage(world, its, passage, link, since, until) > 0

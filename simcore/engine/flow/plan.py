@@ -15,7 +15,7 @@ from simcore.engine.flow import tables
 from simcore.engine.flow.lowered import Flags, Lowered, Way
 from simcore.engine.flow.period import KEPT, MACHINES_OF
 from simcore.engine.flow.rates import pack_flows
-from simcore.engine.flow.shared import Served, SharedLinks, Stream, Tail
+from simcore.engine.flow.shared import Served, SharedLinks, Stream, Tail, overload
 from simcore.engine.flow.tables import Floats, Ints, World
 from simcore.program import Category
 from simcore.schedule import ORDERS
@@ -82,7 +82,7 @@ def build_world(
     capacities = [] if shared is None else [link.capacity for link in shared.links]
     flows, numbers = pack_flows(streams.found, streams.servers, capacities)
     for lowered in jobs:
-        lowered.check_length(max(lowered.paces) * _overload(streams.found, capacities))
+        lowered.check_length(max(lowered.paces) * overload(streams.found, capacities))
     alone = numbers[len(streams.found) : 2 * len(streams.found)]
     plan, inputs = _plan(jobs, ways, iterations, not rows.known, alone)
     if log_rows:
@@ -98,15 +98,6 @@ def build_world(
     orders = [lowered.orders.reshape(-1) for lowered in jobs]
     order = orders[0] if len(orders) == 1 else np.concatenate(orders)
     return _stack([lowered.net for lowered in jobs]), states, programs, order, plan, play, learnt, flows, numbers
-
-
-def _overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
-    """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
-    asked = np.zeros(len(capacities))
-    for rate, loads, *_ in streams:
-        for link, count in loads:
-            asked[link] += count * rate
-    return max(1.0, *map(float, asked / capacities)) if capacities else 1.0
 
 
 def _stack(arrays: list[Ints]) -> Ints:

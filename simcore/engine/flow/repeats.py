@@ -118,9 +118,9 @@ def _note_ways_in_flight(world: World, c: int, repeated: int) -> None:
         while plan[streams_at + way * WAY_SIZE + STREAM] != stream:
             way += 1
         note_way(play, repeated, way)
-    for component in range(nets[plan[its + JOB], 0]):
-        if state[state[SOLO_END_AT] + component] != NEVER:
-            note_solo(world, c, repeated, state[locate_solo(state, component) + SOLO_TYPE])
+    for least in range(nets[plan[its + JOB], 0]):
+        if state[state[SOLO_END_AT] + least] != NEVER:
+            note_solo(world, c, repeated, state[locate_solo(state, least) + SOLO_TYPE])
 
 
 @inlined
@@ -202,9 +202,9 @@ def _count_claims(world: World, c: int, repeated: int, sign: int) -> None:
                     if flows[flows[LOADS_AT] + its_load * LOAD_SIZE + LOAD_LINK] == link:
                         most = max(most, share_of(flows, numbers, its_load))
             play[play[USERS_AT] + link] += sign * max(0, share_of(flows, numbers, load) - most)
-    for component in range(world[0][plan[its + JOB], 0]):  # solos in flight are among what is claimed
-        if state[state[SOLO_END_AT] + component] != NEVER:
-            kind = state[locate_solo(state, component) + SOLO_TYPE]
+    for least in range(world[0][plan[its + JOB], 0]):  # solos in flight are among what is claimed
+        if state[state[SOLO_END_AT] + least] != NEVER:
+            kind = state[locate_solo(state, least) + SOLO_TYPE]
             if plan[plan[its + PRIVATE_AT] + kind] == SOLO_UNMET:
                 count_users(world, c, locate_collective(plan, play, its, kind), -sign)
     play[SKIPPERS] += sign
@@ -254,14 +254,15 @@ def _is_between(world: World, c: int, m: int) -> bool:
 
 
 @inlined
-def _may_be_met(world: World, c: int, repeated: int) -> bool:
-    """Whether what repeats claim may not fit on a link beside what others need there."""
+def _may_be_met(world: World, c: int, repeated: int, begin: int, end: int) -> bool:
+    """Whether what repeats claim may not fit on a link beside what others need there from `begin` to `end`."""
     plan, play, flows = world[4], world[5], world[7]
     its, met = locate_class(plan, c), False
     for place in range(play[repeated + R_WAYS]):
         stream = locate_stream(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + place]))
         for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
-            met = met or may_be_full(world, flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK])
+            link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
+            met = met or may_be_full(world, link, begin, end)
     return met
 
 
@@ -278,13 +279,15 @@ def begin_repeats(world: World, c: int) -> bool:
         return False
     _set_streams(world, c, False)
     _count_claims(world, c, repeated, 1)
-    if _may_be_met(world, c, repeated):
+    before, left, now = play[m + MODE], play[m + REPEAT], states[c, NOW]
+    play[m + MODE] = ADDS
+    if _may_be_met(world, c, repeated, now, now + left * play[repeated + R_TOOK]):
+        play[m + MODE] = before
         _count_claims(world, c, repeated, -1)
         _set_streams(world, c, True)
         _note_ways_in_flight(world, c, repeated)
         return False
-    left, now = play[m + REPEAT], states[c, NOW]
-    play[m + MODE], play[m + BEGIN], play[m + UNTIL] = ADDS, now, now + left * play[repeated + R_TOOK]
+    play[m + BEGIN], play[m + UNTIL] = now, now + left * play[repeated + R_TOOK]
     _spend(play, m, repeated, left)
     _move_in_time(world, c, play[m + UNTIL] - now)
     for place in range(play[repeated + R_WAYS]):

@@ -10,11 +10,9 @@ import numpy as np
 
 from simcore.compiled import borrowing, inlined
 from simcore.engine.fast.flight import land, take_off
-from simcore.engine.fast.queues import can_pick, enter, issue, leave, pick, pick_soon
-from simcore.engine.fast.solo import start
+from simcore.engine.fast.queues import can_pick, enter, is_alone, issue, leave, pick, pick_soon
+from simcore.engine.fast.solo import begin_solo, meets_solo
 from simcore.engine.fast.state import (
-    BUSY_AT,
-    COMPONENT,
     DIMENSION,
     DIMENSIONS,
     END_AT,
@@ -25,6 +23,7 @@ from simcore.engine.fast.state import (
     ISSUED,
     LANDS,
     LATENCY,
+    LEAST,
     LISTED,
     NEVER,
     NOW,
@@ -34,10 +33,12 @@ from simcore.engine.fast.state import (
     READY_AT,
     SERIALIZATION,
     SLOTS,
+    SOLO_CLAIMS,
     SOLO_END_AT,
     TASK,
     Ints,
     locate_serving,
+    locate_solo,
     locate_type,
 )
 from simcore.engine.flow.log import note_service
@@ -45,7 +46,7 @@ from simcore.engine.flow.meetings import meet
 from simcore.engine.flow.passages import note_run
 from simcore.engine.flow.rates import begin_stream, end_stream, list_changed, pace_of
 from simcore.engine.flow.repeats import note_solo, note_way
-from simcore.engine.flow.solos import claim, finish_solo, play_solo
+from simcore.engine.flow.solos import claim, finish_solo, is_past, play_solo
 from simcore.engine.flow.tables import (
     ADDS,
     BEGAN,
@@ -97,20 +98,23 @@ def work_at(time: int, pace: float) -> int:
 def begin_collective(world: World, c: int, kind: int, group: int) -> None:
     """A class issues a collective of type `kind` and class `group` now.
 
-    As in `fast.solo`, one that is alone in its component is noted and not played, as long as it meets nobody (`solos`).
+    As in `fast.solo`, one that is alone on its dimensions is noted and not played as long as it meets nobody (`solos`).
     """
     nets, states, _, _, plan, play, _, _, _ = world
     its = locate_class(plan, c)
     net, state = nets[plan[its + JOB]], states[c]
-    component = net[locate_type(net, kind) + COMPONENT]
-    if state[state[BUSY_AT] + component] == 0:
-        if plan[plan[its + PRIVATE_AT] + kind] == SOLO or claim(world, c, kind, state[NOW]):
-            start(net, state, kind, group)
+    if is_alone(net, state, kind):
+        claims = claim(world, c, kind)
+        if claims or plan[plan[its + PRIVATE_AT] + kind] == SOLO or is_past(world, c, kind):
+            begin_solo(net, state, kind, group)
+            state[locate_solo(state, net[locate_type(net, kind) + LEAST]) + SOLO_CLAIMS] = claims
             if play[locate_repeated(play, c) + R_LENGTH] >= 0:
                 note_solo(world, c, locate_repeated(play, c), kind)
             return
-    elif state[state[SOLO_END_AT] + component] != NEVER:
-        play_solo(world, c, component)
+    else:
+        for least in range(net[DIMENSIONS]):
+            if meets_solo(net, state, kind, least):
+                play_solo(world, c, least)
     issue(net, state, kind, group)
     if play[SEQUENCES_AT] > 0:  # which of them it is, for those that it meets
         sequences = locate_sequences(plan, play, c)
@@ -178,9 +182,9 @@ def land_chunks(world: World, c: int, time: int) -> None:
             leave(net, state, net[phase + DIMENSION])
         if task != LEAVES_ALONE:
             enter(net, state, task, phase)
-    for component in range(net[DIMENSIONS]):
-        if state[state[SOLO_END_AT] + component] == time:
-            finish_solo(world, c, component)
+    for least in range(net[DIMENSIONS]):
+        if state[state[SOLO_END_AT] + least] == time:
+            finish_solo(world, c, least)
 
 
 @inlined

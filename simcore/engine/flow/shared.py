@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 
 class Served(NamedTuple):
     """A phase that a class of NPUs serves: what its messages are, whatever their size."""
@@ -68,3 +70,12 @@ class SharedLinks(Protocol):
 
     def stream(self, served: Served) -> Stream:
         """The stream of a phase; its rate relative to `Stream.rate` is the pace at which the phase is served."""
+
+
+def overload(streams: Sequence[Stream], capacities: Sequence[float]) -> float:
+    """What all streams together ask of the link that they exceed most, as a multiple of its capacity; at least 1."""
+    asked = np.zeros(len(capacities))
+    for rate, loads, *_ in streams:
+        for link, count in loads:
+            asked[link] += count * rate
+    return max(1.0, *map(float, asked / capacities)) if capacities else 1.0

@@ -59,8 +59,8 @@ STREAM, ROW, MEET, WAY, TAIL, WAY_SIZE = range(6)
 # What a class needs of a segment: to be played, only to be added, to be played as it hands an input on, or to be played
 # as a message to another stage.
 TO_PLAY, TO_ADD, HANDS_ON, SENDS = range(4)
-# How a class begins a collective of a type alone in its component: it is played; it is a solo; it is a solo until it
-# may meet somebody.
+# How a class begins a collective of a type that is alone on its dimensions: it is played; it is a solo; it is a solo
+# until it may meet somebody.
 NO_SOLO, SOLO, SOLO_UNMET = range(3)
 
 # Header of the play: where the tables lie; lists in use; free meetings and attendees, and those ever used; what a run
@@ -76,8 +76,9 @@ REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(36, 41)
 LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST = range(41, 46)
 # Repeats (`repeats`): where they lie, how wide they are, and room for a snapshot of one class.
 REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM = range(46, 49)
-# Periods of the schedule after which everything was as before, when the loop last jumped (`period`; 0: it never did).
-RECURS, PLAY_HEADER = range(49, 51)
+# Periods of the schedule after which everything was as before, when the loop last jumped (`period`; 0: it never did);
+# until when a class is played again.
+RECURS, REPLAY_TO, PLAY_HEADER = range(49, 52)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -114,9 +115,8 @@ OPEN_RUN = SPENT_BEFORE + len(Category)
 RUN_FROM, RUN_TO, RUN_WAY, RUN_REACH, RUN_SIZE = range(5)
 # Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
 # how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its last one;
-# how much more often it was waited for than played after all; time by category. Collectives, per job and type, are such
-# passages too.
-P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_PAID, P_SPENT = range(7)
+# time by category. Collectives, per job and type, are such passages too.
+P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_SPENT = range(6)
 PASSAGE_SIZE = P_SPENT + len(Category)
 # Repeats, per class: position, segment and repeats left at the end of the last one; when that was; length of the
 # snapshot of it (-1: none), and which of two has it; whether others slowed it; what it took; time by category at its
