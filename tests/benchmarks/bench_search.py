@@ -59,7 +59,8 @@ def search(space: Space, name: str, seed: int, trials: int, table: Table) -> tup
     seconds = 0.0
     while len(found) < trials and in_a_row < MOST_REPEATS:
         batch: list[Any] = []
-        while len(batch) < min(space.settings.batch, trials - len(found)) and in_a_row < MOST_REPEATS:
+        wanted = sampler.next_batch(min(space.settings.batch, trials - len(found)))  # as the study loop does
+        while len(batch) < wanted and in_a_row < MOST_REPEATS:
             begun = time.process_time()
             proposal = sampler.ask()
             seconds += time.process_time() - begun

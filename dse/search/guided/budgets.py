@@ -65,10 +65,12 @@ class BudgetCandidates:
 
         These are their own, or those of `kinds` if they are as many.
         """
+        elsewhere = [(beside, parse_sound(beside.filled.document)) for beside in kinds]
         for design in designs:
+            if jobs <= 0:
+                return
             whole, job = _parts_of(design)
-            for beside in (design, *kinds):
-                there = parse_sound(beside.filled.document)
+            for beside, there in [(design, whole), *elsewhere]:
                 if jobs and there.cluster.npus == whole.cluster.npus and self._is_new(there, job):
                     jobs -= 1
                     yield from self._make(job, beside, count, design.filled.params)

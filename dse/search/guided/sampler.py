@@ -342,7 +342,9 @@ class Guided(Sampler):
         """Keep candidates with the jobs of `designs` on the networks of other shapes, and the shares that suit them."""
         if self._budgets.suits(designs):
             kinds = self._budgets.one_of_each_kind(self._best_of_shapes(SHAPES))
-            self._keep_all(self._budgets.make_of(designs, kinds, ELSEWHERE if len(kinds) > 1 else 1, BUDGETS))
+            jobs = ELSEWHERE if len(kinds) > 1 else 1
+            front = self._judge.spread_designs(POOL) if len(kinds) > 1 else []  # all of it, after the designs
+            self._keep_all(self._budgets.make_of([*designs, *front], kinds, jobs, BUDGETS))
             return
         looks = list(self._across.look_at_pairs(designs, self._best_of_shapes(SHAPES), ACROSS))
         self._keep_all(map(self._candidates.make_from_look, looks))
