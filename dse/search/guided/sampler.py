@@ -308,9 +308,7 @@ class Guided(Sampler):
         self._look_across(apart)
         steps = max(1, count // STEP)
         for _ in range(steps):
-            front = self._judge.best_designs(PARENTS)  # of a small one each design several times, so that it is looked
-            # around as much as a large one: else steps from its few designs come after hundreds around the pool
-            best = [front[number % len(front)] for number in range(PARENTS)] if front else []
+            best = self._judge.best_designs(PARENTS)
             if steps > 1:
                 self._pool = self._judge.rank(self._pool, PARENTS)
             best += self._pool[:PARENTS]
