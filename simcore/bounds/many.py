@@ -123,11 +123,23 @@ class Iteration:
 
         `overlap`: with what overlap costs; without is looser, and quicker.
         """
+        times = self._times_on(family, known)
+        return self.seconds_with(times, family.rates.shape, lost_shares(family.design) if overlap else ())
+
+    def mean_seconds(self, family: NetworkFamily, known: dict[Any, CollectiveTime]) -> Matrix:
+        """Mean of the rows on each network `[networks]` [s]; `known` as for `seconds`.
+
+        Nothing is proven by it. It tells networks apart whose longest row is as long: the less the others take, the
+        less there is that does not overlap after all.
+        """
+        mean: Matrix = self.forms.mean(axis=0) @ self._terms(self._times_on(family, known), *family.rates.shape)
+        return mean / PICOSECONDS
+
+    def _times_on(self, family: NetworkFamily, known: dict[Any, CollectiveTime]) -> list[CollectiveTime]:
         for key, where in self.wheres():
             if where not in known:
                 known[where] = collective_on(family, key, self.placement)
-        times = [known[where] for _, where in self.wheres()]
-        return self.seconds_with(times, family.rates.shape, lost_shares(family.design) if overlap else ())
+        return [known[where] for _, where in self.wheres()]
 
     def wheres(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """The key of each type of collective, and all that its times on a family depend on."""
@@ -139,19 +151,23 @@ class Iteration:
 
         `lost`: what computation loses beside each dimension; what overlap costs is left out where that is nothing.
         """
-        networks, dims = shape
-        kinds, terms = len(self.keys), np.zeros((self.forms.shape[1], networks))
-        terms[0] = 1.0
-        for k, time in enumerate(times):
-            terms[1 + k] = time.least
-            for d, busy in time.busy.items():
-                terms[1 + kinds + k * dims + d] = busy
+        terms = self._terms(times, *shape)
         longest = (self.forms @ terms).max(axis=0)
         for stage in self.stages if any(lost) else ():
             slowed = slowed_time(replace(stage, before=stage.before @ terms), times, self.keys, lost)
             longest = np.maximum(longest, slowed)
         result: Matrix = longest * (_SAFE / PICOSECONDS)
         return result
+
+    def _terms(self, times: Sequence[CollectiveTime], networks: int, dims: int) -> Matrix:
+        """What the columns of the forms stand for on each network `[columns, networks]` [ps]."""
+        kinds, terms = len(self.keys), np.zeros((self.forms.shape[1], networks))
+        terms[0] = 1.0
+        for k, time in enumerate(times):
+            terms[1 + k] = time.least
+            for d, busy in time.busy.items():
+                terms[1 + kinds + k * dims + d] = busy
+        return terms
 
     def problems(self, family: NetworkFamily) -> list[tuple[float, Matrix]]:
         """For each form, its constant [s] and the bytes of its collectives `[collectives, dims]`.

@@ -39,6 +39,16 @@ def test_a_network_among_many_has_its_own_bound(design: Design) -> None:
         assert proven >= own * (1 - 1e-4)
 
 
+@settings(max_examples=50)
+@given(LINEAR)
+def test_the_rows_of_a_bound_are_less_in_the_mean_than_the_longest(design: Design) -> None:
+    iteration, family = Iteration.of(design, program_of(design)), NetworkFamily.of([design])
+    known: dict[Any, CollectiveTime] = {}
+    longest, mean = iteration.seconds(family, known, overlap=False), iteration.mean_seconds(family, known)
+    assert 0 < mean[0] <= longest[0] * (1 + 1e-9)
+    assert mean[0] >= longest[0] / len(iteration.forms) * (1 - 1e-9)
+
+
 @settings(max_examples=150)
 @given(LINEAR, st.sampled_from([1.0, 1.3, 4.0]), st.integers(0, 3), st.sampled_from([1, 2, 16]))
 def test_no_iteration_beats_the_bound_of_a_faster_network_with_more_chunks(

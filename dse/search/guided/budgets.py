@@ -3,8 +3,9 @@
 Which shape of the network, which policy, which budget and which shares suit a job is one question: a policy that moves
 bytes between dimensions asks for other shares, and no small move changes them all. The bounds of a job on the shares of
 all budgets are one matrix product (`simcore.bounds.many`), cheap enough to ask for on every shape and with every policy
-that bounds look at. Of the networks that no other beats in bound and price some are candidates, evenly from the
-quickest to the cheapest. What bounds do not look at is as in the design beside which the job is looked at.
+that bounds look at. Candidates are some of the networks that no other beats in bound and price, evenly from the
+quickest to the cheapest, and as many of those that none beats in the mean of the bound's rows and price. What bounds do
+not look at is as in the design beside which the job is looked at.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dse.search.guided.led import LedCandidates, kind_of_jobs
 from dse.search.guided.shares import all_splits, family_of, prices_of, spread_splits
 from dse.search.guided.surrogate import limit_threads
 from dse.space.hole import compositions, is_share, split_size
+from simcore.bounds.collective import CollectiveTime
 from simcore.bounds.many import NetworkFamily
 from simcore.design.design import Design
 
@@ -119,19 +121,25 @@ class BudgetCandidates:
             yield self.candidates.make({**network, **job.drawn}, like=like)
 
     def _best_networks(self, job: SpacePart, beside: Candidate, count: int) -> list[Draws]:
-        """What the networks draw that no other beats in the job's bound and price; `count` at most."""
+        """What the networks draw that no other beats in the job's bound and price, or in mean and price.
+
+        `count` at most. Networks of the same bound differ in what the bound lets overlap, and a simulation may not.
+        """
         looked: list[tuple[_Shared, NDArray[np.float64]]] = []
         for node in self.led.times.nodes(parse_sound(beside.filled.document), job):
             for part in self._distinct_networks(node):
                 shared = self._shared_network(part, job, beside)
-                if shared is not None and node.iteration is not None:
-                    looked.append((shared, node.iteration.seconds(shared.family, {})))
+                if shared is not None and (iteration := node.iteration) is not None:
+                    known: dict[Any, CollectiveTime] = {}
+                    both = iteration.seconds(shared.family, known), iteration.mean_seconds(shared.family, known)
+                    looked.append((shared, np.array(both)))
         if not looked:
             return []
         prices = np.concatenate([shared.prices for shared, _ in looked])
-        chosen = spread_splits(np.concatenate([seconds for _, seconds in looked]), prices, count)
+        by_bound, by_mean = np.hstack([seconds for _, seconds in looked])
+        chosen = [*spread_splits(by_bound, prices, count - count // 2), *spread_splits(by_mean, prices, count // 2)]
         draws = [draws for shared, _ in looked for draws in shared.draws]
-        return [draws[index] for index in chosen]
+        return [draws[index] for index in dict.fromkeys(chosen)]
 
     def _distinct_networks(self, node: JobNode) -> list[SpacePart]:
         """The lifted networks of a shape that a job can have and whose bounds differ; of those alike the first.

@@ -6,7 +6,7 @@ too. None of this is a trial: a trial is a design that is proposed to the study.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,7 @@ from dse.search.guided.genome import (
     Genes,
     composite_holes,
     cross_genes,
+    far_moves,
     job_of,
     link_genes,
     move_genes,
@@ -67,7 +68,7 @@ class Candidate:
     late: tuple[float, ...] = ()
     """Violation of each constraint on results by simulation."""
     moves: list[tuple[str, float]] | None = None
-    """Small moves that have not been made yet."""
+    """Changes of one gene that have not been made yet, the next one last."""
 
     @property
     def niche(self) -> tuple[Any, ...]:
@@ -201,13 +202,27 @@ class Candidates:
         return self.make({})
 
     def make_moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
-        """The next of the designs one small move away, in random order; after the last a linked move."""
-        if parent.moves is None:
-            found = moves(parent.genes, self.products, self.generator)
-            parent.moves = [found[i] for i in self.generator.permutation(len(found))]
-        if not parent.moves:
+        """The next of the designs that differ in one gene, in random order; after the last a linked move."""
+        if not self._moves_left(parent):
             return self.make_linked(parent, estimated)
-        return self.make_changed(parent, with_value(parent.genes, *parent.moves.pop()), estimated)
+        return self._make_next_move(parent, estimated)
+
+    def make_neighbours(self, designs: Sequence[Candidate], count: int) -> Iterator[Candidate | None]:
+        """Up to `count` designs that differ in one gene from one of `designs`, which take turns."""
+        while count > 0 and (left := [design for design in designs if self._moves_left(design)]):
+            yield from (self._make_next_move(design, True) for design in left[:count])
+            count -= len(left)
+
+    def _moves_left(self, parent: Candidate) -> list[tuple[str, float]]:
+        """What is not made yet of a design's neighbours, the last one first: small moves before others."""
+        if parent.moves is None:
+            found = (moves(parent.genes, self.products, self.generator), far_moves(parent.genes, self.products))
+            near, far = ([some[i] for i in self.generator.permutation(len(some))] for some in found)
+            parent.moves = far + near
+        return parent.moves
+
+    def _make_next_move(self, parent: Candidate, estimated: bool) -> Candidate | None:
+        return self.make_changed(parent, with_value(parent.genes, *self._moves_left(parent).pop()), estimated)
 
     def make_linked(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
         """A design a few small moves away, all in the job or all in the network."""

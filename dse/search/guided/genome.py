@@ -165,6 +165,17 @@ def moves(genes: Genes, products: Products, generator: np.random.Generator) -> l
     return [(name, value) for name, gene in genes.items() for value in _values(name, gene, products, generator)]
 
 
+def far_moves(genes: Genes, products: Products) -> list[tuple[str, float]]:
+    """The hole that each larger move changes, and its new value: steps of a few values, from any to any."""
+    return [
+        (name, float(value))
+        for name, gene in genes.items()
+        if gene.kind == "step" and gene.high < MOST_ALTERNATIVES and not _is_composite(name, products)
+        for value in range(int(gene.high) + 1)
+        if abs(value - gene.value) > 1
+    ]
+
+
 def move_genes(genes: Genes, products: Products, generator: np.random.Generator) -> Genes:
     """The genes of one of the designs one small move away; the same where there is none."""
     found = moves(genes, products, generator)
@@ -186,10 +197,15 @@ def link_genes(genes: Genes, products: Products, generator: np.random.Generator)
 
 def values_near(name: str, gene: Gene, products: Products, generator: np.random.Generator) -> list[float]:
     """Other values of a gene, the nearest first; of degrees and shares those one small move away."""
-    if gene.kind == "real" or "#" in name or _product(name, products) is not None or gene.high >= MOST_ALTERNATIVES:
+    if gene.kind == "real" or _is_composite(name, products) or gene.high >= MOST_ALTERNATIVES:
         return list(_values(name, gene, products, generator))
     others = [float(value) for value in range(int(gene.high) + 1) if value != gene.value]
     return sorted(others, key=lambda value: abs(value - gene.value)) if gene.kind == "step" else others
+
+
+def _is_composite(name: str, products: Products) -> bool:
+    """Whether a gene stands for several values at once: degrees, or shares."""
+    return "#" in name or _product(name, products) is not None
 
 
 def with_value(genes: Genes, name: str, value: float) -> Genes:

@@ -8,7 +8,7 @@ violation of two that pull against each other has a kink where it is least.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,10 +101,21 @@ class Judge:
             self._front = [one for one, keep in zip(both, mask, strict=True) if keep]
 
     def best_designs(self, count: int) -> list[Candidate]:
-        """Designs to look around: of the front, else those that miss the constraints least."""
+        """Designs to look around: of the front, else those that miss the constraints least.
+
+        First one of those that are alike in every objective, drawn at random as their order is.
+        """
         if self._front:
-            return [self._front[i] for i in self._generator.permutation(len(self._front))[:count]]
+            drawn = [self._front[i] for i in self._generator.permutation(len(self._front))]
+            first = _one_of_each(drawn)
+            taken = {*first}
+            return [*first, *(candidate for candidate in drawn if candidate not in taken)][:count]
         return sorted(self.simulated, key=lambda candidate: candidate.late_violation)[:count]
+
+    def narrow_front(self, most: int) -> list[Candidate]:
+        """One of the designs at each point of the front; none where it has more than `most` points."""
+        points = _one_of_each(self._front)
+        return points if len(points) <= most else []
 
     def spread_designs(self, count: int) -> list[Candidate]:
         """Designs of the front, evenly by the first objective; the best by each objective among them."""
@@ -253,6 +264,14 @@ class Judge:
         close, far = order[: POINTS // 2], order[POINTS // 2 :]
         drawn = far[self._generator.permutation(len(far))[: POINTS // 4]]
         return [older[i] for i in sorted([*close, *drawn])] + latest
+
+
+def _one_of_each(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The first of the simulated candidates with the same losses."""
+    found: dict[tuple[float, ...], Candidate] = {}
+    for candidate in candidates:
+        found.setdefault(tuple(np.asarray(candidate.losses).tolist()), candidate)
+    return list(found.values())
 
 
 def _losses(candidates: Sequence[Candidate]) -> Matrix:

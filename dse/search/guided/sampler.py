@@ -83,6 +83,9 @@ FIRST, LEAST, BUDGETS = 24, 3, 12
 beside one of a good design; candidates of each."""
 ELSEWHERE = 6
 """The same where there are several kinds of NPUs: jobs of good designs on kinds where they were not looked at yet."""
+NARROW, NEIGHBOURS = 12, 48
+"""Of a front of so few points each is worth much: designs that differ from one of them in one gene are looked at in a
+generation, so many of them, until there are no more."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 SHAPES = 12
@@ -306,6 +309,7 @@ class Guided(Sampler):
         self._keep_all(self._shares.make_other_splits(apart, SHARES))
         self._keep_all(self._ends.make_beyond(apart))
         self._look_across(apart)
+        self._keep_all(self._candidates.make_neighbours(self._judge.narrow_front(NARROW), NEIGHBOURS))
         steps = max(1, count // STEP)
         for _ in range(steps):
             best = self._judge.best_designs(PARENTS)
