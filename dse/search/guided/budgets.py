@@ -1,17 +1,19 @@
-"""The networks on which a job's bounds are best, where budgets of bandwidth are split: candidates.
+"""The networks on which a job's bounds are best: candidates.
 
 Which shape of the network, which policy, which budget and which shares suit a job is one question: a policy that moves
-bytes between dimensions asks for other shares, and no small move changes them all. The bounds of a job on the shares of
-all budgets are one matrix product (`simcore.bounds.many`), cheap enough to ask for on every shape and with every policy
-that bounds look at. Candidates are some of the networks that no other beats in bound and price, evenly from the
-quickest to the cheapest, and as many of those that none beats in the mean of the bound's rows and price. What bounds do
-not look at is as in the design beside which the job is looked at.
+bytes between dimensions asks for other shares, and no small move changes them all; so it is where each dimension has a
+bandwidth of its own. The bounds of a job on the shares of all budgets, or on all bandwidths, are one matrix product
+(`simcore.bounds.many`), cheap enough to ask for on every shape and with every policy that bounds look at. Candidates
+are some of the networks that no other beats in bound and price, evenly from the quickest to the cheapest, and as many
+of those that none beats in the mean of the bound's rows and price. What bounds do not look at is as in the design
+beside which the job is looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from dse.proof.branch import JobNode
 from dse.proof.lifted import MOST_SPLITS
-from dse.proof.parts import JOB, Networks, SpacePart, parse_sound
+from dse.proof.parts import JOB, Networks, SpacePart, group_networks, parse_sound
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import GeneDraw, Genes, job_of
 from dse.search.guided.led import LedCandidates, kind_of_jobs
@@ -33,13 +35,13 @@ from simcore.design.design import Design
 Draws = Mapping[str, float]
 Key = tuple[tuple[str, float], ...]
 
-MOST_SHARES = 250
-"""Splits of a budget that a job is bounded on: of more so many, evenly by their number."""
+MOST_SHARES, MOST_LINKS = 250, 64
+"""Splits of a budget, and bandwidths without one, that a job is bounded on: of more so many, evenly by their number."""
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """A network with splits of its budgets, those of one budget after those of another."""
+    """A network with splits of its budgets, those of one budget after those of another; or with all its bandwidths."""
 
     family: NetworkFamily
     prices: NDArray[np.float64]
@@ -100,11 +102,12 @@ class BudgetCandidates:
         return list(found.values())
 
     def suits(self, designs: Sequence[Candidate]) -> bool:
-        """Whether shares of a budget are drawn, and bounds are known of the jobs alone."""
+        """Whether bandwidths are drawn from a finite number, and bounds are known of the jobs alone."""
         if self._suits is None and designs:
-            split = any(map(is_share, designs[0].genes))
-            self._suits = split and self.led.times.nodes(*_parts_of(designs[0])) != []
-        return bool(self._suits)
+            nodes = self.led.times.nodes(*_parts_of(designs[0]))
+            drawn = [self._links_of(part, designs[0]) for node in nodes for part in node.networks.parts[:1]]
+            self._suits = (any(map(is_share, designs[0].genes)) and bool(nodes)) or any(drawn)
+        return bool(designs and self._suits)
 
     def _is_new(self, design: Design, job: SpacePart) -> bool:
         key = kind_of_jobs(design), *sorted(job.drawn.items())
@@ -153,12 +156,43 @@ class BudgetCandidates:
         return [node.networks.parts[start] for _, start in spans if start in chosen and node.live[start]]
 
     def _shared_network(self, network: SpacePart, job: SpacePart, beside: Candidate) -> _Shared | None:
-        """A lifted network with each budget that it splits; None where it splits none, or in too many ways."""
+        """A lifted network with the bandwidths it can have; None where these are unknown, or too many."""
         key = tuple(network.drawn.items())
         if key not in self._shared:
-            each = [self._splits({**budget, **job.drawn}, budget, beside) for budget in self._budgets(network, beside)]
-            self._shared[key] = _join([shared for shared in each if shared is not None])
+            self._shared[key] = self._with_splits(network, job, beside) or self._with_links(network, job, beside)
         return self._shared[key]
+
+    def _with_splits(self, network: SpacePart, job: SpacePart, beside: Candidate) -> _Shared | None:
+        """A lifted network with each budget that it splits; None where it splits none, or in too many ways."""
+        each = [self._splits({**budget, **job.drawn}, budget, beside) for budget in self._budgets(network, beside)]
+        return _join([shared for shared in each if shared is not None])
+
+    def _with_links(self, network: SpacePart, job: SpacePart, beside: Candidate) -> _Shared | None:
+        """A lifted network with its bandwidths; None where it draws none, or where bounds are not linear in them."""
+        links = self._links_of(network, beside)
+        if not links:
+            return None
+        ways, counts = prod(links.values()), [*links.values()]
+        members = []
+        for index in np.unique(np.linspace(0, ways - 1, min(ways, MOST_LINKS)).astype(int)):
+            chosen = {**network.drawn, **dict(zip(links, map(int, np.unravel_index(index, counts)), strict=True))}
+            document = self._draw({**chosen, **job.drawn}, beside)[1]
+            members.append((SpacePart(document, chosen), parse_sound(document)))
+        networks = group_networks(members)[0]
+        family, straight, where = next(networks.spans())
+        prices = np.nan_to_num(networks.metrics["cost.network"][where])
+        return _Shared(family, prices, tuple(part.drawn for part in networks.parts[where])) if straight else None
+
+    def _links_of(self, network: SpacePart, beside: Candidate) -> dict[str, int]:
+        """What is drawn for a cluster beside what its lifted network draws, each with its number of values.
+
+        Nothing where a value is continuous, or a budget is split, be it solved.
+        """
+        genes = self._draw(network.drawn, beside)[0]
+        drawn = {name: gene for name, gene in genes.items() if name.startswith("cluster") and name not in network.drawn}
+        if any(gene.kind == "real" or name.startswith("cluster.bandwidth.") for name, gene in drawn.items()):
+            return {}
+        return {name: int(gene.high) + 1 for name, gene in drawn.items()}
 
     def _budgets(self, network: SpacePart, beside: Candidate) -> list[Draws]:
         """What a network draws with each budget."""

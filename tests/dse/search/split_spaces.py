@@ -35,7 +35,7 @@ constraints: [fits]
 def open_split(folder: Path, cluster: Mapping[str, Any], **changes: Any) -> Space:
     """`SPLIT` with keys of its cluster, and top-level ones, replaced; one that is None is left out."""
     document = yaml.safe_load(SPLIT) | changes
-    document["cluster"] |= cluster
+    document["cluster"] = {key: value for key, value in (document["cluster"] | cluster).items() if value is not None}
     path = folder / "space.yaml"
     path.write_text(yaml.safe_dump({key: value for key, value in document.items() if value is not None}))
     return open_space(str(path))[0]

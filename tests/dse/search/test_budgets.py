@@ -61,6 +61,31 @@ def test_no_shape_policy_budget_or_split_bounds_a_job_lower_than_its_first_candi
     assert len(set(costs)) == len(costs)
 
 
+def bought(folder: Path, bandwidth: Any) -> Space:
+    """The space with bandwidths of its own for each dimension, in one shape."""
+    dimensions = [
+        {"topology": "switch", "size": 8, "latency": "700 ns", "tier": "node", "bandwidth": bandwidth},
+        {"topology": "switch", "size": 2, "latency": "1.7 us", "tier": "pod", "bandwidth": "50 GB/s"},
+    ]
+    if isinstance(bandwidth, dict) and "choice" in bandwidth:
+        dimensions[1]["bandwidth"] = {"choice": ["25 GB/s", "50 GB/s", "100 GB/s"]}
+    return open_split(folder, {"bandwidth": None, "dimensions": dimensions})
+
+
+def test_no_bandwidths_bound_a_job_lower_than_those_of_its_first_candidate(tmp_path: Path) -> None:
+    given = bought(tmp_path, {"choice": ["100 GB/s", "200 GB/s", "400 GB/s"]})
+    candidates, budgets = fresh(given)
+    beside = drawn(candidates)
+    found = [c for c in budgets.make_next(beside, 1, 12, alike=True) if c is not None]
+    everywhere = Candidates(given, np.random.default_rng(1))
+    job = values_of_genes(job_of(found[0].genes))
+    others = [c for _ in range(300) if (c := everywhere.make(job)) is not None]
+    networks = {tuple(c.filled.params[f"cluster.dimensions[{d}].bandwidth"] for d in (0, 1)) for c in others}
+    assert len(networks) == 9
+    assert least(found[0]) <= min(map(least, others)) * (1 + 1e-9)
+    assert min(c.known["cost.total"] or 0.0 for c in found) < max(c.known["cost.total"] or 0.0 for c in found)
+
+
 def test_each_job_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dse.search.guided.led.MOST_JOBS", 8)
     candidates, budgets = fresh(space(tmp_path))
@@ -97,9 +122,15 @@ def test_what_bounds_do_not_look_at_is_as_in_a_known_design_or_drawn(tmp_path: P
     assert policies == ({parent.filled.params["system.intra_dimension"]} if alike else {"priority", "fifo"})
 
 
-def test_budgets_are_looked_at_where_shares_are_drawn_only(tmp_path: Path) -> None:
+def test_bandwidths_are_looked_at_where_they_are_drawn_only(tmp_path: Path) -> None:
     candidates, budgets = fresh(space(tmp_path))
     assert budgets.suits([drawn(candidates)])
+    assert not budgets.suits([])
+    candidates, budgets = fresh(bought(tmp_path, {"choice": ["100 GB/s", "400 GB/s"]}))
+    assert budgets.suits([drawn(candidates)])
+    for fixed in ("100 GB/s", {"range": ["100 GB/s", "400 GB/s"]}):
+        candidates, budgets = fresh(bought(tmp_path, fixed))
+        assert not budgets.suits([drawn(candidates)])
     solved = {"split": "400 GB/s", "step": "25 GB/s", "solve": True}
     candidates, budgets = fresh(space(tmp_path, bandwidth=solved))
     assert not budgets.suits([drawn(candidates)])
