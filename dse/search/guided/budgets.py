@@ -172,8 +172,7 @@ class BudgetCandidates:
         links = self._links_of(network, beside)
         if not links:
             return None
-        ways, counts = prod(links.values()), [*links.values()]
-        members = []
+        ways, counts, members = prod(links.values()), [*links.values()], []
         for index in np.unique(np.linspace(0, ways - 1, min(ways, MOST_LINKS)).astype(int)):
             chosen = {**network.drawn, **dict(zip(links, map(int, np.unravel_index(index, counts)), strict=True))}
             document = self._draw({**chosen, **job.drawn}, beside)[1]
@@ -186,13 +185,14 @@ class BudgetCandidates:
     def _links_of(self, network: SpacePart, beside: Candidate) -> dict[str, int]:
         """What is drawn for a cluster beside what its lifted network draws, each with its number of values.
 
-        Nothing where a value is continuous, or a budget is split, be it solved.
+        Nothing where a value is continuous, a budget is split, be it solved, or there are too many ways.
         """
         genes = self._draw(network.drawn, beside)[0]
         drawn = {name: gene for name, gene in genes.items() if name.startswith("cluster") and name not in network.drawn}
         if any(gene.kind == "real" or name.startswith("cluster.bandwidth.") for name, gene in drawn.items()):
             return {}
-        return {name: int(gene.high) + 1 for name, gene in drawn.items()}
+        links = {name: int(gene.high) + 1 for name, gene in drawn.items()}
+        return links if prod(links.values()) <= MOST_SPLITS else {}
 
     def _budgets(self, network: SpacePart, beside: Candidate) -> list[Draws]:
         """What a network draws with each budget."""

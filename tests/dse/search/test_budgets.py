@@ -128,7 +128,8 @@ def test_bandwidths_are_looked_at_where_they_are_drawn_only(tmp_path: Path) -> N
     assert not budgets.suits([])
     candidates, budgets = fresh(bought(tmp_path, {"choice": ["100 GB/s", "400 GB/s"]}))
     assert budgets.suits([drawn(candidates)])
-    for fixed in ("100 GB/s", {"range": ["100 GB/s", "400 GB/s"]}):
+    wide = {"range": ["1 GB/s", "400 GB/s"], "step": "10 MB/s"}
+    for fixed in ("100 GB/s", {"range": ["100 GB/s", "400 GB/s"]}, wide):
         candidates, budgets = fresh(bought(tmp_path, fixed))
         assert not budgets.suits([drawn(candidates)])
     solved = {"split": "400 GB/s", "step": "25 GB/s", "solve": True}
