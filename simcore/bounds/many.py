@@ -38,9 +38,8 @@ Matrix = NDArray[np.float64]
 _RATE = 1e8
 """Bandwidth of the dimensions in which loads are measured [B/s]: up to 400 TB, and to 1/20,000 of a byte."""
 _LATENCY = 1e-3
-_ROUNDING = 0.51
+_ROUNDING, _SAFE = 0.51, 1 - 1e-12
 """What rounding can take from a duration [ps], and a little for the arithmetic here."""
-_SAFE = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,22 +122,20 @@ class Iteration:
 
         `overlap`: with what overlap costs; without is looser, and quicker.
         """
-        times = self._times_on(family, known)
-        return self.seconds_with(times, family.rates.shape, lost_shares(family.design) if overlap else ())
+        lost = lost_shares(family.design) if overlap else ()
+        return self.seconds_with(self._times_on(family, known), family.rates.shape, lost)
 
     def mean_seconds(self, family: NetworkFamily, known: dict[Any, CollectiveTime]) -> Matrix:
-        """Mean of the rows on each network `[networks]` [s]; `known` as for `seconds`.
+        """Mean of the rows on each network `[networks]` [s], which proves nothing; `known` as for `seconds`.
 
-        Nothing is proven by it. It tells networks apart whose longest row is as long: the less the others take, the
-        less there is that does not overlap after all.
+        It tells networks of one bound apart: the less the other rows take, the less there is left to overlap.
         """
-        mean: Matrix = self.forms.mean(axis=0) @ self._terms(self._times_on(family, known), *family.rates.shape)
-        return mean / PICOSECONDS
+        result: Matrix = self.forms.mean(axis=0) @ self._terms(self._times_on(family, known), *family.rates.shape)
+        return result / PICOSECONDS
 
     def _times_on(self, family: NetworkFamily, known: dict[Any, CollectiveTime]) -> list[CollectiveTime]:
         for key, where in self.wheres():
-            if where not in known:
-                known[where] = collective_on(family, key, self.placement)
+            known[where] = known.get(where) or collective_on(family, key, self.placement)
         return [known[where] for _, where in self.wheres()]
 
     def wheres(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -154,8 +151,8 @@ class Iteration:
         terms = self._terms(times, *shape)
         longest = (self.forms @ terms).max(axis=0)
         for stage in self.stages if any(lost) else ():
-            slowed = slowed_time(replace(stage, before=stage.before @ terms), times, self.keys, lost)
-            longest = np.maximum(longest, slowed)
+            used = replace(stage, before=stage.before @ terms)
+            longest = np.maximum(longest, slowed_time(used, times, self.keys, lost))
         result: Matrix = longest * (_SAFE / PICOSECONDS)
         return result
 
