@@ -38,8 +38,9 @@ Matrix = NDArray[np.float64]
 _RATE = 1e8
 """Bandwidth of the dimensions in which loads are measured [B/s]: up to 400 TB, and to 1/20,000 of a byte."""
 _LATENCY = 1e-3
-_ROUNDING, _SAFE = 0.51, 1 - 1e-12
+_ROUNDING = 0.51
 """What rounding can take from a duration [ps], and a little for the arithmetic here."""
+_SAFE = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,16 +127,14 @@ class Iteration:
         return self.seconds_with(self._times_on(family, known), family.rates.shape, lost)
 
     def mean_seconds(self, family: NetworkFamily, known: dict[Any, CollectiveTime]) -> Matrix:
-        """Mean of the rows on each network `[networks]` [s], which proves nothing; `known` as for `seconds`.
-
-        It tells networks of one bound apart: the less the other rows take, the less there is left to overlap.
-        """
+        """Mean of the rows on each network `[networks]` [s]: tells networks of one bound apart, and proves nothing."""
         result: Matrix = self.forms.mean(axis=0) @ self._terms(self._times_on(family, known), *family.rates.shape)
         return result / PICOSECONDS
 
     def _times_on(self, family: NetworkFamily, known: dict[Any, CollectiveTime]) -> list[CollectiveTime]:
         for key, where in self.wheres():
-            known[where] = known.get(where) or collective_on(family, key, self.placement)
+            if where not in known:
+                known[where] = collective_on(family, key, self.placement)
         return [known[where] for _, where in self.wheres()]
 
     def wheres(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
