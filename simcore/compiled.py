@@ -1,9 +1,9 @@
 """`compiled`, `borrowing`, `inlined`, `merged`: numba's `njit` where numba is installed, else the plain function.
 
-A compiled function is cached on disk, and compiled by one process of a machine at a time (`simcore.compiling`). One
+A compiled function is cached on disk, and compiled by one process of a machine at a time (`kernels.compiling`). One
 that is `borrowing` or `inlined` makes no arrays and keeps none: what it is given lives as long as its caller, so it
 counts no references, which would cost more than the few loads and stores of most kernels. What a kernel calls is linked
-into its machine code, and optimised with it once (`simcore.linked`); what is inlined always becomes part of its callers
+into its machine code, and optimised with it once (`kernels.linked`); what is inlined always becomes part of its callers
 there, and has no cache of its own. What is merged becomes part of its only caller's source.
 Kernels take arrays and numbers only, so that a cache written by an older version never names a class that is gone.
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, TypeVar, cast
 
-from simcore import compiling
+from simcore.kernels import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ try:
     from numba.core import config, event
     from numba.core.caching import FunctionCache
 
-    from simcore.linked import Kernel
+    from simcore.kernels.linked import Kernel
 except ImportError:
     HAVE_NUMBA = False
 
@@ -52,7 +52,7 @@ else:
     HAVE_NUMBA = True
 
     class _Compilations(event.Listener):
-        """Tells `simcore.compiling` of compilations; what is read from the disk is over at once.
+        """Tells `simcore.kernels.compiling` of compilations; what is read from the disk is over at once.
 
         Meanwhile nothing looks for garbage: what numba makes is kept until the kernel is compiled.
         """

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simcore import compiling
+from simcore.kernels import compiling
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -2,8 +2,8 @@
 
 That is the engine for designs whose groups share links, which a search meets sooner or later; it is twice as much code
 as all the rest. The process plays the smallest such design, so that what is on the disk then is just what a search
-asks for. Whoever needs a kernel before it is there waits for it (`simcore.compiling`). With one core there is nothing
-to gain, and a search that uses no engine with compiled kernels asks for none.
+asks for. Whoever needs a kernel before it is there waits for it (`simcore.kernels.compiling`). With one core there is
+nothing to gain, and a search that uses no engine with compiled kernels asks for none.
 """
 
 from __future__ import annotations

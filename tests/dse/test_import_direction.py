@@ -106,8 +106,7 @@ ORDER = {
     "simcore": (
         *(
             "family",
-            "compiling",
-            "linked",
+            "kernels",
             "compiled",
             "astra",
             "document",

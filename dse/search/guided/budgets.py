@@ -134,8 +134,8 @@ class BudgetCandidates:
                 shared = self._shared_network(part, job, beside)
                 if shared is not None and (iteration := node.iteration) is not None:
                     known: dict[Any, CollectiveTime] = {}
-                    both = iteration.seconds(shared.family, known), iteration.mean_seconds(shared.family, known)
-                    looked.append((shared, np.array(both)))
+                    bound = iteration.seconds(shared.family, known, overlap=False)
+                    looked.append((shared, np.array([bound, iteration.mean_seconds(shared.family, known)])))
         if not looked:
             return []
         prices = np.concatenate([shared.prices for shared, _ in looked])

@@ -303,7 +303,7 @@ class Guided(Sampler):
         if len(self._space.objectives) <= LINE and self._asked >= LINE_KNOWN:
             each = min(each, LINE_EFFORT)
         count = round(self._space.settings.batch * (self._view.candidates or each))
-        self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count)))
+        self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count // 4)))
         apart = self._judge.spread_designs(NETWORKS) + self._best_of_shapes(NETWORKS)
         self._look_at_jobs(apart, LEAST, LED)
         self._keep_all(self._shares.make_other_splits(apart, SHARES))

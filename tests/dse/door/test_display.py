@@ -10,7 +10,7 @@ import pytest
 
 from dse.door import display
 from dse.door.display import Display
-from simcore import compiling
+from simcore.kernels import compiling
 
 
 class Clock:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simcore import compiling
+from simcore.kernels import compiling
 
 KERNEL = """
 from simcore.compiled import compiled
@@ -40,7 +40,7 @@ def _twice(x):
 """
 CLAIM = """
 import sys
-from simcore import compiling
+from simcore.kernels import compiling
 compiling.claim(sys.argv[1])
 print("mine", flush=True)
 """
@@ -71,7 +71,7 @@ def test_what_cannot_be_locked_keeps_nobody_from_compiling(tmp_path: Path) -> No
 
 FAIL = """
 from kernels import double, fail
-from simcore import compiling
+from simcore.kernels import compiling
 try:
     fail(1)
 except Exception as error:

@@ -11,7 +11,7 @@ import pytest
 numba = pytest.importorskip("numba")
 
 from simcore.compiled import borrowing, compiled, inlined  # noqa: E402
-from simcore.linked import Kernel, _Flags  # noqa: E402
+from simcore.kernels.linked import Kernel, _Flags  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
