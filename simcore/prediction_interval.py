@@ -14,6 +14,7 @@ from typing import Any
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
+from simcore.memory.plan import memory_needed
 from simcore.provenance import Evidence, evidence_of
 
 Ratios = tuple[float, float]
@@ -27,6 +28,11 @@ OTHER_SOFTWARE: Ratios = (0.62, 1.29)
 DATA_SHEET: Ratios = (0.67, 1.53)
 """Of a device without a curve: ten jobs of TPU v5p reached 0.80 to 1.53; that others are as much faster is assumed."""
 
+EXPANDED: Ratios = (0.95, 1.5)
+"""Of a design that keeps tensors in memory beside the NPU's own, beyond the rest: no iteration with such a memory was
+measured. Such a link may carry half of its rate, as where a host's memory serves all NPUs at once, reads and writes
+together; half the rate took a 70B model on H100s 1.5 times as long (*assumed*)."""
+
 
 def interval(design: Design, seconds: float) -> Ratios:
     """Where the measured time lies in nine of ten jobs [s], of `seconds` predicted."""
@@ -36,18 +42,26 @@ def interval(design: Design, seconds: float) -> Ratios:
 
 def ratios(design: Design) -> Ratios:
     """Measured over predicted time in nine of ten jobs."""
-    return ratios_of(design.cluster.npu, design.software, design.workload.measured_as)
+    beside = uses_expanded_memory(design)
+    return ratios_of(design.cluster.npu, design.software, design.workload.measured_as, beside)
 
 
-def ratios_of(npu: Npu, software: Software, measured_as: str) -> Ratios:
-    """The same of a stack on a device, for a kind of model."""
+def uses_expanded_memory(design: Design) -> bool:
+    """Whether something lies in memory beside the NPUs' own."""
+    memory = memory_needed(design) if design.cluster.memory and design.cluster.memory.expanded else None
+    return memory is not None and bool(memory.expanded)
+
+
+def ratios_of(npu: Npu, software: Software, measured_as: str, expanded: bool = False) -> Ratios:
+    """The same of a stack on a device, for a kind of model; `expanded`: with tensors beside the NPU's own memory."""
     found = evidence_of(npu, software)
     if found.device == "data sheet":
-        return DATA_SHEET
-    own = _of_software(software, measured_as, found)
-    if found.iterations:
-        return own
-    return own[0] * OTHER_DEVICE[0], own[1] * OTHER_DEVICE[1]
+        low, high = DATA_SHEET
+    else:
+        low, high = _of_software(software, measured_as, found)
+        if not found.iterations:
+            low, high = low * OTHER_DEVICE[0], high * OTHER_DEVICE[1]
+    return (low * EXPANDED[0], high * EXPANDED[1]) if expanded else (low, high)
 
 
 def _of_software(software: Software, measured_as: str, found: Evidence) -> Ratios:

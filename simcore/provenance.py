@@ -10,6 +10,7 @@ from simcore.design.npu import Npu
 from simcore.design.software import Software
 from simcore.design.transport import Transport
 
+_USUAL_ELSEWHERE = "name one that there is with 'software', such as maxtext"
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
 
@@ -53,7 +54,8 @@ def provenance(design: Design) -> dict[str, str]:
         }[found.device],
         "software": f"{name}: "
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
-        + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}"),
+        + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
+        + (f", for which there is no version of it: {_USUAL_ELSEWHERE}" if npu.name in software.not_on else ""),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):

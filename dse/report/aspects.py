@@ -161,6 +161,21 @@ def _power_cap(design: Document) -> str | None:
         return shorten_value(cap)
 
 
+def _expanded_memory(design: Document) -> str | None:
+    """What lies in the expanded memory: `activations/optimizer`."""
+    expanded = _value_at(design, "cluster.memory.expanded")
+    if not isinstance(expanded, Mapping):
+        return None
+    places = expanded.get("place") or ["spill"]
+    return clean_text("/".join("what does not fit" if place == "spill" else str(place) for place in places))
+
+
+def _of_degree(path: str, degree: str) -> Callable[[Document], str | None]:
+    """What says how a degree of parallelism communicates: nothing where there is none."""
+    read = _make_leaf_reader(path)
+    return lambda design: None if _value_at(design, f"parallelism.{degree}") in (None, 1) else read(design)
+
+
 def _recompute(design: Document) -> str | None:
     """What is recomputed; of layers that differ, which."""
     ranges = _value_at(design, "parallelism.layers")
@@ -266,8 +281,8 @@ _SERVERS = (
 _SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
 
 
-def _simple_aspect(name: str, phrase: str, path: str, quiet: str | None = None) -> Aspect:
-    return Aspect(name, phrase, (path,), _make_leaf_reader(path), quiet)
+def _simple_aspect(name: str, phrase: str, path: str, quiet: str | None = None, follows: str | None = None) -> Aspect:
+    return Aspect(name, phrase, (path,), _make_leaf_reader(path), quiet, follows)
 
 
 ASPECTS: tuple[Aspect, ...] = (
@@ -295,6 +310,16 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
     Aspect("recompute", "recompute {}", ("parallelism.recompute", "parallelism.layers"), _recompute, "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
+    Aspect(
+        "context by",
+        "context by {}",
+        ("parallelism.context_communication",),
+        _of_degree("parallelism.context_communication", "context"),
+        "ring",
+    ),
+    Aspect(
+        "dispatch", "dispatch by {}", ("parallelism.dispatch",), _of_degree("parallelism.dispatch", "expert"), "rank"
+    ),
     _simple_aspect("partition", "neurons by {}", "workload.partition"),
     Aspect("servers", "{}", _SERVERS, _servers, "all-reduce"),
     _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),
@@ -302,6 +327,9 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("chunks", "{} chunks", "system.chunks"),
     Aspect("scheduling", "{}", _SCHEDULING, _scheduling),
     _simple_aspect("active chunks", "active chunks {}", "system.active_chunks", "overlap"),
+    Aspect("expanded memory", "{} in expanded memory", ("cluster.memory.expanded.place",), _expanded_memory),
+    _simple_aspect("software", "software {}", "software", "megatron-core"),
+    _simple_aspect("fused loss", "fused loss {}", "parallelism.cross_entropy_fusion", "yes", follows="software"),
     _simple_aspect("prices", "prices {}", "cost"),
 )
 BY_NAME = {aspect.name: aspect for aspect in ASPECTS}

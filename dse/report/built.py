@@ -12,7 +12,10 @@ from dse.report.describe import headline
 from dse.report.units import clean_text
 
 _JOB = ("workload", "batch", "sequence", "precision")
-_HOW = ("ZeRO", "microbatch", "schedule", "interleave", "recompute", "servers", "partition")
+_HOW = (
+    *("ZeRO", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "dispatch", "servers"),
+    *("partition", "placement", "expanded memory", "software"),
+)
 
 
 def describe_build(trial: TrialRecord) -> str:
@@ -27,7 +30,8 @@ def describe_build(trial: TrialRecord) -> str:
     if jobs := headline(document, ("jobs",)):
         rest = _describe_rest(document)
         return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
-    said = [aspect for aspect in _HOW if BY_NAME[aspect].read(document) not in (BY_NAME[aspect].quiet, USUAL_SCHEDULE)]
+    said = [name for name in _HOW if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]
+    said += [name for name in ("software",) if name in trial.params and name not in said]  # the usual one was chosen
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     for_what = headline(document, _JOB) or "the workload"
     return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}."

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dse.buy.regret import REGRET
-from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
 from dse.report.choice import AS_WELL, Payoff, knees_at_prices, payoff, pick_of_front, recommended, updates_old
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
+from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
@@ -23,18 +24,14 @@ from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
-from dse.space.constraint import parse_constraints
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
 from dse.whatif.drawn import is_drawn
 from simcore.metrics import moves
 
-NEAR = 0.05
-"""A limit is near where a design keeps less than this share of it free."""
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _NEAR_TEXT = "too near to tell"
-_MEAN_POWER = {"power", "power.mean"}
 _FAR = 0.25
 """By which share of its mean an objective of a design may differ that is still a rival."""
 _ON = 0.0005
@@ -68,6 +65,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         _describe_models(record),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
+        describe_kept_limits(record, summary, trial),
         describe_robust_choice(record, summary, trial),
         describe_machines(record, summary),
     )
@@ -207,7 +205,7 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
     yield from (text for text, changes in answers if changes)
     kept = " and ".join(text for text, changes in answers if not changes)
     yield f"{kept} keep it" if kept else ""
-    yield _limits(trial)
+    yield describe_near_limits(trial)
 
 
 def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
@@ -284,15 +282,3 @@ def _fate(why: str) -> str:
     if not why:
         return "others are better"
     return f"it {why}" if why == DOES_NOT_FIT else f"it cannot run ({clean_text(why)})"
-
-
-def _limits(trial: TrialRecord) -> str:
-    """Which limits it nearly misses; memory is told elsewhere, but for several workloads."""
-    told = {VALID, "orderable"} if trial.workloads else {VALID, "orderable", "fits"}
-    near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
-    said = ["memory" if name == "fits" else clean_text(name) for name in near]
-    if not said:
-        return ""
-    of_mean = any(_MEAN_POWER.intersection(constraint.metrics) for constraint in parse_constraints(near, []))
-    why = "; the mean draw falls where NPUs wait: a building's limit is one of power.peak" if of_mean else ""
-    return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}{why}"

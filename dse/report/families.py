@@ -3,9 +3,9 @@
 The *distance* of two designs counts, in each objective, by how much they differ: in units of `RESOLUTION` where it
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
-complement) do not differ. Another network adds 1, another parallelisation adds 1. Designs within a distance of 1 of one
-another are a family; where these are more than a screen holds (`most_families`), the nearest are joined until not
-(complete linkage), so a family may then hold several kinds.
+complement) do not differ. Another network adds 1, another parallelisation adds 1, and another NPU or stack of software
+more than that. Designs within a distance of 1 of one another are a family; where these are more than a screen holds
+(`most_families`), the nearest are joined until not (complete linkage), so a family may then hold several kinds.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
 of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more than `FAR`, `FEW` are enough.
@@ -28,6 +28,7 @@ from dse.report.choice import balanced, recommended, updates_old
 from dse.report.describe import headline
 from dse.report.summary import Summary
 from dse.space.objective import Objective
+from dse.whatif.machines import machine_of
 from simcore.metrics import moves
 
 Matrix = NDArray[np.float64]
@@ -47,7 +48,9 @@ _LARGEST = 1000
 _PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
 KIND = tuple(aspect for part in _PARTS for aspect in part)
 """The aspects of a design in which kinds differ: its network and its parallelism."""
-_NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO")
+_NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory", "software")
+_OTHER_MACHINE = 2.0
+"""What another NPU or stack adds to a distance: it is decided apart, however alike the times are."""
 _LARGEST_LOG = 7.0
 _LOOKED_AT = 20_000
 """The best designs of a study with one objective, among which kinds are looked for."""
@@ -126,6 +129,12 @@ def _kind(trial: TrialRecord) -> tuple[str, ...]:
     return tuple(headline(trial.decided_document, aspects) for aspects in _PARTS)
 
 
+def _machine(trial: TrialRecord) -> str:
+    """The NPU and the stack of software."""
+    document = trial.decided_document
+    return f"{machine_of(document)} {headline(document, ('software',))}"
+
+
 def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     """The best kinds of a study with one objective, at most `MOST`, each with what is within `RESOLUTION` of it."""
     trials = record.feasible_trials
@@ -139,7 +148,7 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     best = float(losses.min())
     for index, trial in zip(order.tolist(), trials.select(order), strict=True):
         loss = float(losses[index])
-        kind = _kind(trial)
+        kind = (*_kind(trial), _machine(trial))
         if kind not in groups and len(groups) >= (MOST if loss - best <= FAR * abs(best) else FEW):
             continue
         group = groups.setdefault(kind, [])
@@ -188,6 +197,8 @@ def distances(
     kinds, others = (np.array([_kind(trial) for trial in trials], object) for trials in (rows, columns))
     for part in range(len(_PARTS)):
         far += kinds[:, part, None] != others[None, :, part]
+    bought, from_others = (np.array([_machine(trial) for trial in trials], object) for trials in (rows, columns))
+    far += _OTHER_MACHINE * (bought[:, None] != from_others[None, :])
     return far
 
 

@@ -10,10 +10,12 @@ dominates it, `regret` by which share it is worse than another one in every obje
 `regret_p90` in the worst but one of ten scenarios, `ties` the trials of the front that it cannot be told apart from
 (`dse.report.ties`), `equal` those with exactly its values in every objective (of which the simplest stands first on the
 front), `behind` by which share it is at most behind the true front (`StudyRecord.behind`); null where it
-is not known. `robust` is the trial of the robust pick;
+is not known. `kept` maps the constraints that it is not sure to meet -> share of the scenarios in which it does
+(`dse.whatif.limits`). `robust` is the trial of the robust pick;
 `scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
 assumed (`dse.whatif.scenarios`), or why there are none; its `machines` are the best designs found on each machine that
-the front leaves out, and in which share of the scenarios no member of the front dominates them;
+the front leaves out, and in which share of the scenarios no member of the front dominates them, its `barred` maps
+machines on which none was found -> what the nearest design breaks, and `unasked` are those that were too many;
 `robustness` says what a member is with other batches
 (`dse.whatif.batches`);
 `compared` among how many feasible designs that were simulated, of how many combinations of the space (null
@@ -39,7 +41,7 @@ the iterations and tokens expected over the life, and those of each phase, with 
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -110,13 +112,15 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
     """How many there are and what they rest on, or why there are none."""
     found = answers.scenarios
     if found is None:
-        none: dict[str, Any] = {"contenders": [], "left_out": 0, "machines": [], "parameters": []}
-        return {"count": 0, **none, "note": answers.no_scenarios or None}
+        none: dict[str, Any] = {"contenders": [], "left_out": 0, "machines": [], "barred": {}, "unasked": []}
+        return {"count": 0, **none, "parameters": [], "note": answers.no_scenarios or None}
     return {
         "count": found.count,
         "contenders": list(found.contenders),
         "left_out": found.left_out,
         "machines": [asdict(machine) for machine in found.machines],
+        "barred": dict(found.barred),
+        "unasked": list(found.unasked),
         "parameters": [asdict(assumption) for assumption in found.assumptions],
         "note": None,
     }
@@ -124,7 +128,7 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
 
 def _sureness(sure: Sureness | None) -> dict[str, Any]:
     if sure is None:
-        return dict.fromkeys(("interval", "on_front", "regret", "regret_p90", "intervals"))
+        return dict.fromkeys(field.name for field in fields(Sureness))
     return asdict(sure)
 
 

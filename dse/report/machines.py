@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord
 from dse.report.summary import Summary
@@ -15,7 +17,22 @@ _SHOWN = 4
 def describe_machines(record: StudyRecord, summary: Summary) -> str:
     """Which machine the front leaves out, and how often one of it would belong there; empty where there is none."""
     scenarios = summary.what_if.scenarios
-    found = sorted(scenarios.machines if scenarios else (), key=lambda machine: -machine.on_front)
+    if scenarios is None:
+        return ""
+    told = _describe_found(record, sorted(scenarios.machines, key=lambda machine: -machine.on_front))
+    barred = [f"{clean_text(name)}{f' ({_shortly(why)})' if why else ''}" for name, why in scenarios.barred.items()]
+    none = f"No design that may be built was found on {', '.join(barred)}." if barred else ""
+    unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
+    return " ".join(part for part in (told, none, unasked) if part)
+
+
+def _shortly(why: str) -> str:
+    """What is wrong, without what to do about it."""
+    return clean_text(why.partition("; ")[0])
+
+
+def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
+    """How often the best designs on machines belong on the front, the most often first."""
     if not found:
         return ""
     first, *others = found

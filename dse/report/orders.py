@@ -9,6 +9,11 @@ from dse.evaluate.trials import Trials
 from dse.report.units import clean_text, format_number
 from dse.report.values import read_result
 from dse.space.order import ORDERABLE
+from dse.whatif.machines import machine_of
+from simcore import catalog
+from simcore.catalog.preset import preset
+from simcore.design.node import nodes_sold_with
+from simcore.design.npu import Npu
 from simcore.result import Result
 
 
@@ -55,4 +60,17 @@ def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
         fate = {True: "can be ordered", False: "is one", None: "was not checked"}[sold]
         lacked = "" if result is None else _describe_lacked(result)
         return f"{record.hypothetical.removesuffix('.')}; trial {trial.number} {fate}. {lacked}".strip()
-    return describe_order(result) if result is not None and sold is None else ""
+    told = describe_order(result) if result is not None and sold is None else ""
+    return " ".join(part for part in (told, _describe_offer(trial)) if part)
+
+
+def _describe_offer(trial: TrialRecord) -> str:
+    """Where alone its NPU can be had, and until when its servers were sold; empty where both are as usual."""
+    name = machine_of(trial.decided_document)
+    if name not in catalog.section("npus"):
+        return ""
+    npu, nodes = preset(Npu, "npus", name), nodes_sold_with(name)
+    if npu.offered:
+        return f"{name} can be had {npu.offered}, whatever its price here."
+    until = [node.withdrawn for node in nodes if node.withdrawn is not None]
+    return f"Servers with {name} were sold until {max(until)}." if until and len(until) == len(nodes) else ""

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
-from dse.report.units import clean_text, format_percent
+from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.report.values import read_result
 from simcore.result import Cost, ExposedCommunication, Memory, Result
 
@@ -97,11 +97,11 @@ def _describe_memory(outcome: Result) -> str:
     if outcome.memory_bytes is None or outcome.memory_capacity_bytes <= 0:
         return ""
     share = outcome.memory_bytes.reserved / outcome.memory_capacity_bytes
-    return (
-        f"memory {format_percent(share)} full"
-        if share <= 1
-        else f"memory {format_percent(share - 1)} over its capacity"
-    )
+    if share > 1:
+        return f"memory {format_percent(share - 1)} over its capacity"
+    beside = outcome.memory_bytes.expanded
+    held = f", {format_with_unit(beside, 'B')} of it beside the NPU's own" if beside else ""
+    return f"memory {format_percent(share)} full{held}"
 
 
 def _describe_cost(outcome: Result) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from dse.evaluate.record import State
 
+SAFE = 0.9
+"""Share of the scenarios in which a design that is safe meets a constraint."""
 FACTORS = (0.5, 2.0)
 """Of the global batch, with which a front is simulated again."""
 DOES_NOT_FIT = "does not fit"
@@ -67,6 +69,18 @@ class Sureness:
     """The same, in the worst but one of ten scenarios."""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Objective -> where it lies in nine of ten scenarios, of those with prices in them and of expressions."""
+    kept: Mapping[str, float] = field(default_factory=dict)
+    """Constraint -> share of the scenarios in which the design meets it, of those that it is not sure to meet."""
+
+    @property
+    def least_kept(self) -> float:
+        """The share of the constraint that it meets in the fewest scenarios."""
+        return min(self.kept.values(), default=1.0)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it meets each constraint in nine of ten scenarios."""
+        return self.least_kept >= SAFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +134,10 @@ class Scenarios:
     """Members of the front that were too many to be compared."""
     machines: tuple[Machine, ...] = ()
     """What the front leaves out (`dse.whatif.machines`), beside the contenders."""
+    barred: Mapping[str, str] = field(default_factory=dict)
+    """Machine that the front leaves out -> what its nearest design breaks, where no feasible one was found."""
+    unasked: tuple[str, ...] = ()
+    """Machines that the front leaves out and that were too many to be looked at."""
 
 
 @dataclass(frozen=True)

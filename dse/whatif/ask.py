@@ -19,7 +19,7 @@ from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
-from dse.whatif.machines import MOST, best_elsewhere
+from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
@@ -51,9 +51,9 @@ def answers_about(
     if unsure:
         return replace(asked, no_scenarios=unsure)
     left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
-    elsewhere = () if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left)
+    elsewhere = NOWHERE if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left)
     front, near = _order_front(record), rivals(record, CONTENDERS)
-    return replace(asked, scenarios=ask_scenarios(record, front, near, elsewhere, note))
+    return replace(asked, scenarios=ask_scenarios(record, front, near, elsewhere, space.constraints, note))
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

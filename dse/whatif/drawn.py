@@ -8,7 +8,7 @@ scenario by scenario.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -54,18 +54,21 @@ class Drawn:
         """An objective; not a number where an expression has no value."""
         if objective.expression is None:
             return self.metric(objective.name, self.trial.values[objective.name])
+        found = np.full(self.count, np.nan)
+        for scenario, at in enumerate(self.each([name for name in objective.names if name in METRICS])):
+            with suppress(ValueError):
+                found[scenario] = objective.value(at, self.trial.design or {})
+        return found
+
+    def each(self, names: Sequence[str]) -> Iterator[dict[str, float]]:
+        """Metrics of the trial in one scenario after another; not a number where the simulation had none."""
         known = trial_metrics(self.trial)
         moved = {
             name: np.full(self.count, np.nan) if (value := known[name]) is None else self.metric(name, value)
-            for name in objective.names
-            if name in METRICS
+            for name in names
         }
-        found = np.full(self.count, np.nan)
-        for scenario in range(len(found)):
-            with suppress(ValueError):
-                at = {name: float(values[scenario]) for name, values in moved.items()}
-                found[scenario] = objective.value(at, self.trial.design or {})
-        return found
+        for scenario in range(self.count):
+            yield {name: float(values[scenario]) for name, values in moved.items()}
 
 
 def draw_trials(

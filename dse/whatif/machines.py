@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,14 +24,14 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.draw import RandomDraw
 from dse.space.space import Space
-from dse.whatif.batches import rivals
+from dse.whatif.batches import describe_broken, rivals
 from dse.whatif.steps import Neighbour, steps_around
 
 SIMULATIONS = 80
 """Most simulations for one machine: a fraction of a second."""
 _LOOKS = 20
 """Designs that may be looked at for each simulation: most are cut, which takes a fraction of its time."""
-MOST = 6
+MOST = 10
 """Machines that are asked about, in the order of the space."""
 _MOVED, _DRAWN = 12, 200
 """Designs of the front, and near it, that are moved to a machine; designs of the space that are drawn."""
@@ -51,18 +52,40 @@ def machine_of(document: Mapping[str, Any] | None) -> str:
     return name if isinstance(name, str) else ""
 
 
-def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: int) -> tuple[TrialRecord, ...]:
-    """The best design on each machine of a space that is not on the front, as trials below 0, in the space's order.
+class Elsewhere(NamedTuple):
+    """What there is on the machines of a space that are not on the front."""
 
-    Machines on which no feasible design was found are left out. `simulate` evaluates a document, `most` times with a
-    simulation; where it says that one is of unsound form (`ValueError`), the space has no such design.
+    best: tuple[TrialRecord, ...] = ()
+    """The best design on each, as trials below 0, in the space's order."""
+    barred: Mapping[str, str] = MappingProxyType({})
+    """Machine -> what the design breaks that comes nearest, where no feasible one was found."""
+    unasked: tuple[str, ...] = ()
+    """Machines that were too many."""
+
+
+NOWHERE = Elsewhere()
+
+
+def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: int) -> Elsewhere:
+    """The best design on each machine of a space that is not on the front.
+
+    `simulate` evaluates a document, `most` times with a simulation; where it says that one is of unsound form
+    (`ValueError`), the space has no such design.
     """
     on_front = {machine_of(trial.design) for trial in record.front}
-    machines = list(_starts(record, space, on_front).items())[:MOST]
-    each = min(SIMULATIONS, most // max(1, len(machines)))
-    climbs = [(_Climb(record, space, simulate, name, each), starts) for name, starts in machines]
-    found = [best for climb, starts in climbs if (best := climb.run(starts)) is not None]
-    return tuple(replace(best, number=-1 - place) for place, best in enumerate(found))
+    machines = _starts(record, space, on_front)
+    each = min(SIMULATIONS, most // max(1, min(MOST, len(machines))))
+    best: list[TrialRecord] = []
+    barred: dict[str, str] = {}
+    for name, starts in list(machines.items())[:MOST] if each else ():
+        found = _Climb(record, space, simulate, name, each).run(starts)
+        if found is None:
+            barred[name] = ""
+        elif found[0][0] == 0:
+            best.append(replace(found[1], number=-1 - len(best)))
+        else:
+            barred[name] = found[1].error or ""
+    return Elsewhere(tuple(best), barred, tuple(machines)[MOST:])
 
 
 def _starts(record: StudyRecord, space: Space, on_front: set[str]) -> dict[str, list[TrialRecord]]:
@@ -118,13 +141,12 @@ class _Climb:
     simulated: int = 0
     looked: int = 0
 
-    def run(self, starts: Sequence[TrialRecord]) -> TrialRecord | None:
-        """The best feasible design that was found, evaluated; None where none was."""
+    def run(self, starts: Sequence[TrialRecord]) -> Ranked | None:
+        """The best design that was found, evaluated; None where none could be."""
         looked = (self._look(start) for start in starts if self._may_look(self.most // 2))
         known = sorted((ranked for ranked in looked if ranked is not None), key=lambda ranked: ranked[0])
         found = [self._climb(ranked) for ranked in known[:_CLIMBS]]
-        best = min(found, key=lambda ranked: ranked[0], default=None)
-        return best[1] if best is not None and best[0][0] == 0 else None
+        return min(found, key=lambda ranked: ranked[0], default=None)
 
     def _climb(self, best: Ranked) -> Ranked:
         """The first better neighbour of each design, until none is better or the simulations are used up."""
@@ -160,6 +182,7 @@ class _Climb:
             violations=outcome.violations,
             design=outcome.design,
             metrics=outcome.metrics,
+            error=outcome.error or describe_broken(outcome),
         )
 
     def _rank(self, outcome: Outcome) -> Rank:

@@ -12,7 +12,8 @@ The *robust pick* of one objective is the contender with the least regret in the
 several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
 contender that is the best compromise in that scenario, the least sum of objectives, each in units of
 `dse.evaluate.pareto.compromise_units`: lengths of the front in that scenario, for the front as predicted may be short
-where designs are unsure. Of equals it is the one that is sooner on the front, then the first.
+where designs are unsure. Of equals it is the one that is surer to keep the limits (`dse.whatif.limits`), then the one
+that is more often on the front, then the first.
 
 The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
 scenarios, beside the contenders.
@@ -33,10 +34,12 @@ from numpy.typing import NDArray
 from dse.evaluate.note import Note, be_silent
 from dse.evaluate.pareto import compromise_units, dominated_mask, front_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.constraint import Constraint
 from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
-from dse.whatif.drawn import draw_trials, ends_of, is_drawn
-from dse.whatif.machines import machine_of
+from dse.whatif.drawn import Drawn, draw_trials, ends_of, is_drawn
+from dse.whatif.limits import drawn_limits, safe_designs, share_kept
+from dse.whatif.machines import NOWHERE, Elsewhere, machine_of
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.uncertainty import draws
@@ -59,30 +62,42 @@ def ask_scenarios(
     record: StudyRecord,
     front: Sequence[TrialRecord],
     near: Sequence[TrialRecord],
-    elsewhere: Sequence[TrialRecord] = (),
+    elsewhere: Elsewhere = NOWHERE,
+    constraints: Sequence[Constraint] = (),
     note: Note = be_silent,
 ) -> Scenarios:
     """The answers over members of the front and dominated trials near it, each simulated and with a design.
 
-    `front` is in the order in which its members are taken where they are too many. `elsewhere` are designs on other
-    machines, with numbers below 0. `note` is told how far the answers are.
+    `front` is in the order in which its members are taken where they are too many. `elsewhere` is what
+    there is on other machines. `note` is told how far the answers are.
     """
+    limits = drawn_limits(constraints)
     trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))]]
+    known = {trial.number for trial in trials}
+    trials += [trial for trial in safe_designs(record, limits) if trial.number not in known]
     drawn = draws.Scenarios(COUNT)
-    lost = _lost(record, trials, drawn, note)
+    found = _draw(trials, drawn, note)
+    lost = _lost(record, found, drawn)
+    kept = [share_kept(limits, one) for one in found]
     members = lost[:, : min(len(front), MOST)]
     machines = tuple(
         _machine(trial, values, members)
-        for trial, values in zip(elsewhere, _lost(record, elsewhere, drawn, note).swapaxes(0, 1), strict=True)
+        for trial, values in zip(
+            elsewhere.best, _lost(record, _draw(elsewhere.best, drawn, note), drawn).swapaxes(0, 1), strict=True
+        )
     )
-    return replace(_compare(record, trials, len(front), lost, drawn), machines=machines)
+    compared = _compare(record, trials, len(front), lost, kept, drawn)
+    return replace(compared, machines=machines, barred=elsewhere.barred, unasked=elsewhere.unasked)
 
 
-def _lost(record: StudyRecord, trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> Floats:
+def _draw(trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> list[Drawn]:
+    return draw_trials(trials, [_design(trial) for trial in trials], drawn, note)
+
+
+def _lost(record: StudyRecord, found: Sequence[Drawn], drawn: draws.Scenarios) -> Floats:
     """The objectives of trials in all scenarios, each to be minimised, `[objectives, trials, count]`."""
-    found = draw_trials(trials, [_design(trial) for trial in trials], drawn, note)
     values = [one.objective(o) * o.sign for o in record.objectives for one in found]
-    return np.array(values).reshape(len(record.objectives), len(trials), drawn.count)
+    return np.array(values).reshape(len(record.objectives), len(found), drawn.count)
 
 
 def _design(trial: TrialRecord) -> Design:
@@ -94,7 +109,12 @@ def _design(trial: TrialRecord) -> Design:
 
 
 def _compare(
-    record: StudyRecord, trials: Sequence[TrialRecord], members: int, lost: Floats, drawn: draws.Scenarios
+    record: StudyRecord,
+    trials: Sequence[TrialRecord],
+    members: int,
+    lost: Floats,
+    kept_limits: Sequence[Mapping[str, float]],
+    drawn: draws.Scenarios,
 ) -> Scenarios:
     """The answers of `lost[objectives, contenders, count]`, each to be minimised, of which the first are members."""
     numbers = tuple(trial.number for trial in trials)
@@ -107,6 +127,7 @@ def _compare(
             _told(float(regrets[row].mean())),
             _told(_worst_but_one(regrets[row])),
             _intervals(record.objectives, lost[:, row]),
+            {name: _told(share) for name, share in kept_limits[row].items()},
         )
         for row, trial in enumerate(trials)
     }
@@ -175,10 +196,13 @@ def _robust(
 ) -> int:
     place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
     if len(record.objectives) == 1:
-        return min(numbers, key=lambda n: (sure[n].regret_p90, -sure[n].on_front, place.get(n, len(place))))
+        return min(
+            numbers,
+            key=lambda n: (sure[n].regret_p90, -sure[n].least_kept, -sure[n].on_front, place.get(n, len(place))),
+        )
     behind = shortfall(record.losses(tuple(front)), lost)
     short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
-    return min(short, key=lambda number: (short[number], -sure[number].on_front, place[number]))
+    return min(short, key=lambda n: (short[n], -sure[n].least_kept, -sure[n].on_front, place[n]))
 
 
 def _worst_but_one(values: Floats) -> float:

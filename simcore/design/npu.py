@@ -130,6 +130,8 @@ class Npu(Frozen):
     """Price of one NPU [$], where the price list has none."""
     unsold: str | None = None
     """Why no node of the catalogue is sold with it, where none is."""
+    offered: str | None = None
+    """Where alone it can be had, in words."""
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}

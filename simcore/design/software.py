@@ -98,6 +98,8 @@ class Software(Frozen):
     """What the stack takes of the memory beside the tensors."""
     measured_on: tuple[str, ...] = ()
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
+    not_on: tuple[str, ...] = ()
+    """Names of NPUs for which there is no version of it."""
     interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None
     """Measured over predicted iteration time in nine of ten jobs on these, predicted without their job, by kind of
     model."""

@@ -80,7 +80,7 @@ class Figures:
     @property
     def mfu(self) -> Number | None:
         """Model FLOPs utilization: the model's FLOPs over what all NPUs could do in the time."""
-        if self.flops is None or self.seconds is None:
+        if self.flops is None or self.seconds is None or not self.npu.computes(self.workload.precision):
             return None
         return self.flops / (self.seconds * self.npus * self.npu.rate(self.workload.precision))
 

@@ -25,7 +25,7 @@ from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
 from simcore.design.workload import Workload
-from simcore.prediction_interval import ratios_of
+from simcore.prediction_interval import ratios_of, uses_expanded_memory
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, REST, Unknown
@@ -45,13 +45,14 @@ class Level:
         """That of a design; None of a collective alone, whose prediction has no interval."""
         if not design.workload.computes:
             return None
-        return cls.of_stack(design.cluster.npu, design.software, design.workload)
+        return cls.of_stack(design.cluster.npu, design.software, design.workload, uses_expanded_memory(design))
 
     @classmethod
-    def of_stack(cls, npu: Npu, software: Software, workload: Workload) -> Level:
-        """That of all designs of a stack on a device with such a workload."""
-        low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as))
-        group = f"{npu.name} {software.name} {workload.measured_as}"
+    def of_stack(cls, npu: Npu, software: Software, workload: Workload, expanded: bool = False) -> Level:
+        """That of all designs of a stack on a device with such a workload; see `ratios_of`."""
+        low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as, expanded))
+        beside = " with expanded memory" if expanded else ""
+        group = f"{npu.name} {software.name} {workload.measured_as}{beside}"
         return cls(group, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
 
 

@@ -17,7 +17,7 @@ from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
 from simcore.design.workload import Workload
-from simcore.provenance import evidence_of
+from simcore.provenance import Evidence, evidence, evidence_of
 from simcore.uncertainty.draws import Scenarios, SingleMoves
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import REST, rate_parameter
@@ -30,19 +30,19 @@ USUAL = 0.05
 
 def upper_factor(design: Design) -> float:
     """What nine of ten cases stay below, over the predicted time of a checked design."""
-    return _factor(design.cluster.npu, design.software, design.workload, spread(design))
+    return _factor(Level.of(design), evidence(design), spread(design))
 
 
 def least_upper_factor(npu: Npu, software: Software, workload: Workload) -> float:
     """What `upper_factor` is at least, of any design with these: as if nothing but the rest were not known."""
-    return _factor(npu, software, workload, 0.0)
+    level = Level.of_stack(npu, software, workload) if workload.computes else None
+    return _factor(level, evidence_of(npu, software), 0.0)
 
 
-def _factor(npu: Npu, software: Software, workload: Workload, own: float) -> float:
-    if not workload.computes:
+def _factor(level: Level | None, found: Evidence, own: float) -> float:
+    if level is None:
         return exp(NINE_TENTHS * own)
-    level = Level.of_stack(npu, software, workload)
-    rest, rate = REST.spread * level.spread, rate_parameter(evidence_of(npu, software)).spread
+    rest, rate = REST.spread * level.spread, rate_parameter(found).spread
     wider = sqrt((own**2 + rest**2) / (USUAL**2 + rate**2 + rest**2))
     return exp(level.middle + NINE_TENTHS * level.spread * wider)
 

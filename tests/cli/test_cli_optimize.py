@@ -348,6 +348,7 @@ def searched(folder: Path) -> dict[str, Any]:
             "regret_p90",
             "ties",
             "behind",
+            "kept",
         ):
             del member[key]
     return {key: value for key, value in document.items() if key not in asked}

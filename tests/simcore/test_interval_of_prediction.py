@@ -11,7 +11,7 @@ from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.software import Software
-from simcore.prediction_interval import DATA_SHEET, OTHER_DEVICE, OTHER_SOFTWARE, ratios
+from simcore.prediction_interval import DATA_SHEET, EXPANDED, OTHER_DEVICE, OTHER_SOFTWARE, ratios
 from simcore.provenance import evidence, provenance
 from simcore.simulate import simulate
 
@@ -48,6 +48,21 @@ def test_another_device_of_a_measured_generation_is_less_certain() -> None:
     low, high = ratios(trained("h100-80gb"))
     assert ratios(trained("h200")) == (low * OTHER_DEVICE[0], high * OTHER_DEVICE[1])
     assert ratios(trained({"base": "h100-80gb", "name": "mine", "price": "1 $"})) == ratios(trained("h200"))
+
+
+def test_a_design_with_tensors_beside_the_npus_own_memory_is_less_certain() -> None:
+    low, high = ratios(trained("h100-80gb"))
+    beside = {"capacity": "256 GB", "bandwidth": "63 GB/s", "place": ["optimizer"]}
+    wider = (low * EXPANDED[0], high * EXPANDED[1])
+    assert ratios(trained("h100-80gb", memory={"expanded": beside})) == wider
+    unused = {**beside, "place": ["spill"]}  # all of it fits into the NPU's own
+    assert ratios(trained("h100-80gb", memory={"expanded": unused})) == (low, high)
+
+
+def test_a_stack_without_a_version_for_a_device_is_named() -> None:
+    assert "no version of it" in provenance(trained("tpu-v6e"))["software"]
+    assert "no version of it" not in provenance(trained("tpu-v6e", "maxtext"))["software"]
+    assert "no version of it" not in provenance(trained("h100-80gb"))["software"]
 
 
 def test_software_that_nothing_was_fitted_to_has_the_errors_of_the_wrong_stack() -> None:

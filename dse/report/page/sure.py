@@ -57,6 +57,7 @@ def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
         ("on the front", _sure(lambda sure: sure.on_front)),
         ("regret, mean", _sure(lambda sure: sure.regret)),
         ("regret, one in ten", _sure(lambda sure: sure.regret_p90)),
+        *((f"keeps {name}", _keeps(name)) for name in _limits(summary)),
         *((f"{label(o.name)}, nine of ten", _interval(summary, o)) for o in _drawn(record, summary)),
         ("ties with", lambda trial, _: _ties(summary, trial)),
         *((f"{_TIMES.get(factor, f'{factor:g} x')} the batch", at_batch(factor)) for factor in FACTORS),
@@ -65,6 +66,17 @@ def _asked(record: StudyRecord, summary: Summary) -> list[tuple[str, _Cell]]:
 
 def _sure(share: Callable[[Sureness], float]) -> _Cell:
     return lambda _, robust: MISSING if robust.sure is None else format_percent(share(robust.sure))
+
+
+def _keeps(limit: str) -> _Cell:
+    return _sure(lambda sure: sure.kept.get(limit, 1.0))
+
+
+def _limits(summary: Summary) -> list[str]:
+    """The constraints that designs are not sure to keep."""
+    scenarios = summary.what_if.scenarios
+    members = () if scenarios is None else scenarios.members.values()
+    return [*dict.fromkeys(name for sure in members for name in sure.kept)]
 
 
 def _drawn(record: StudyRecord, summary: Summary) -> list[Objective]:

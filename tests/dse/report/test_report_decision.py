@@ -15,6 +15,7 @@ from dse.report.built import describe_build
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
+from dse.report.orders import describe_orders
 from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, AtBatch, Scenarios, Sureness, WhatIf
 
@@ -57,7 +58,7 @@ def test_the_second_sentence_says_that_weights_are_old_where_they_are() -> None:
         "Its gradients are of weights up to 3 updates old: iterations are compared here, not trainings, and how many "
         "more tokens it needs is not modelled ('constraints: [staleness <= 0]' leaves such designs out)."
     )
-    assert not any("old" in sentence for sentence in decided(three()).sentences)
+    assert not any("of old weights" in sentence for sentence in decided(three()).sentences)
 
 
 OLD = {"updates": 1, "batch": 8, "versions": 2}
@@ -155,6 +156,37 @@ def test_what_is_built_names_what_its_fabric_is_of_and_how_each_of_several_jobs_
     jobs[1]["npus"] = 8
     told = describe_build(replace(made, design=several))
     assert told.endswith("job 1 in no parallelism; 16 NPUs have no job.")
+
+
+def test_what_is_built_names_all_that_it_needs_to_run() -> None:
+    made = trial(0, 1.0, 1e7)
+    design: dict[str, Any] = dict(made.design or {})
+    beside = {"capacity": "256 GB", "bandwidth": "63 GB/s", "place": ["activations", "optimizer"]}
+    design["cluster"] = {**design["cluster"], "memory": {"expanded": beside}}
+    design["parallelism"] |= {"context": 2, "context_communication": "all_to_all", "dispatch": "node", "expert": 4}
+    said = describe_build(replace(made, design={**design, "software": "pytorch-fsdp"}))
+    assert said.endswith(
+        "context by all_to_all, dispatch by node, activations/optimizer in expanded memory, software pytorch-fsdp."
+    )
+    usual = {**design, "software": "megatron-core"}
+    assert "software" not in describe_build(replace(made, design=usual))
+    chosen = replace(made, design=usual, params={"software": "megatron-core"})
+    assert describe_build(chosen).endswith(", software megatron-core.")
+
+
+@pytest.mark.parametrize(
+    ("npu", "said"),
+    [
+        ("tpu-v6e", "tpu-v6e can be had in Google's cloud alone, whatever its price here."),
+        ("a100-80gb", "Servers with a100-80gb were sold until 2024."),
+        ("h100-80gb", ""),
+    ],
+)
+def test_where_or_until_when_an_npu_could_be_had_is_said(npu: str, said: str) -> None:
+    made = trial(0, 1.0, 1e7)
+    design: dict[str, Any] = dict(made.design or {})
+    record = studies.record([replace(made, design={**design, "cluster": {**design["cluster"], "npu": npu}})])
+    assert describe_orders(record, record.trials[0]) == said
 
 
 def test_what_is_built_names_the_shape_of_a_torus() -> None:
@@ -298,13 +330,13 @@ def test_batches_that_change_the_choice_are_named(stays: bool, why: str, said: s
 def test_a_limit_that_is_near_is_named() -> None:
     near = {"fits": -0.01, "cost.total <= 21e6": -0.04}
     made = studies.simulated(0, 1.0, 2e7, violations=near)
-    assert "within 5 % of a limit: cost.total <= 21e6." in decided(studies.record([made])).sentences[-1]
+    assert "within 5 % of a limit: cost.total <= 21e6." in " ".join(decided(studies.record([made])).sentences)
 
 
 def test_a_limit_of_the_mean_draw_is_told_from_one_of_the_building() -> None:
     for limit, is_of_mean in {"power <= 320e3": True, "power.peak <= 320e3": False}.items():
         made = studies.simulated(0, 1.0, 2e7, violations={limit: -0.01})
-        said = decided(studies.record([made])).sentences[-1]
+        said = " ".join(decided(studies.record([made])).sentences)
         assert f"a limit: {limit}" in said
         assert ("the mean draw falls where NPUs wait" in said) == is_of_mean
 

@@ -34,6 +34,15 @@ def test_another_time_or_kind_or_a_price_far_away_is_another_family(other: Trial
     assert [family.trials for family in found(studies.record([trial(0, 2.0, 3e7), other]))] == [(0,), (1,)]
 
 
+def test_another_npu_or_another_stack_is_another_family_however_alike_the_times() -> None:
+    own, other = trial(0, 2.0, 3e7), trial(1, 2.01, 2.9e7)
+    design = dict(other.design or {})
+    bought = {**design, "cluster": {**design["cluster"], "npu": "h100-80gb"}}
+    for changed in (bought, {**design, "software": "maxtext"}):
+        record = studies.record([own, replace(other, design=changed)])
+        assert [family.trials for family in found(record)] == [(0,), (1,)]
+
+
 def test_times_that_the_scenarios_cannot_order_do_not_part_a_family() -> None:
     record = studies.record([trial(0, 2.0, 3e7), trial(1, 2.2, 2.9e7)])
     sure = Sureness((1.0, 3.0), 1.0, 0.0, 0.0)

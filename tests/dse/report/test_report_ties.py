@@ -102,6 +102,8 @@ def test_a_study_without_scenarios_has_the_keys_and_says_why() -> None:
         "contenders": [],
         "left_out": 0,
         "machines": [],
+        "barred": {},
+        "unasked": [],
         "parameters": [],
         "note": "not with this engine",
     }

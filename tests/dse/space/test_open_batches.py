@@ -95,6 +95,12 @@ def test_an_objective_that_a_larger_batch_makes_no_better_is_not(name: str) -> N
     assert space(batches({"minimize": [name]})).notices == ()
 
 
+def test_a_precision_that_some_npus_lack_does_not_keep_a_space_from_being_read() -> None:
+    chosen = {"precision": {"choice": ["bf16", "nvfp4"]}}
+    document = batches({"minimize": ["iteration_time", "mfu"]}, **chosen)
+    assert space(document).notices == space(batches({"minimize": ["iteration_time", "mfu"]})).notices
+
+
 def test_time_to_train_is_flattered_only_where_every_batch_needs_the_same_tokens() -> None:
     (notice,) = space(batches(training_tokens=3e9, critical_batch="none")).notices
     assert "the best of time_to_train" in notice

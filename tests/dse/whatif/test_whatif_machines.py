@@ -141,6 +141,34 @@ def test_a_machine_that_the_search_should_not_have_missed_is_named(fastest: tupl
     assert text.endswith(f"The search missed {FASTEST}: give it more trials.")
 
 
+def test_a_machine_that_nothing_may_be_built_of_is_named_with_what_its_nearest_design_breaks(
+    fastest: tuple[StudyRecord, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, folder = fastest
+    asked = answer_what_if(record, folder)
+    assert asked.scenarios is not None
+    barred = {"gb300": "parallelism.data: expected 8, got 6; choose another", "l40s": "does not fit", "d1": ""}
+    scenarios = replace(asked.scenarios, machines=(), barred=barred, unasked=("gaudi2",))
+    assert describe_machines(record, summarize(record, replace(asked, scenarios=scenarios))) == (
+        "No design that may be built was found on gb300 (parallelism.data: expected 8, got 6), l40s (does not fit), "
+        "d1. Not looked at: gaudi2."
+    )
+    monkeypatch.setattr("dse.whatif.machines.MOST", 1)
+    found = scenarios_of(record, folder)
+    assert (len(found.machines), len(found.unasked)) == (1, 1)
+
+
+def test_a_machine_on_which_every_design_breaks_a_limit_has_none(tmp_path: Path) -> None:
+    limit = "cost.npu >= 150e3"  # what the dearest NPUs of the space cost
+    document = yaml.safe_load(TINY) | {"objectives": {"minimize": ["iteration_time"]}, "constraints": ["fits", limit]}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    found = scenarios_of(record, tmp_path / "run")
+    assert {machine_of(trial.design) for trial in record.front} == {FASTEST}
+    assert found.barred == dict.fromkeys(OTHERS, limit)
+
+
 def test_the_files_have_the_machines(fastest: tuple[StudyRecord, Path]) -> None:
     record, folder = fastest
     written = json.loads(pareto_json(record, summarize(record, answer_what_if(record, folder))))

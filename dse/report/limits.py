@@ -1,0 +1,83 @@
+"""The limits of a study in words: which ones the design to build is near to, and how sure it is to keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dse.evaluate.read import trial_metrics
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.report.describe import headline
+from dse.report.sensitivity import format_change
+from dse.report.summary import Summary
+from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, short_label
+from dse.space.constraint import parse_constraints
+from dse.whatif.answers import SAFE, Sureness
+from simcore.metrics import METRICS
+
+NEAR = 0.05
+"""A limit is near where a design keeps less than this share of it free."""
+_TOLD = 0.95
+"""A limit that a design keeps in at least such a share of the scenarios is not told."""
+_SURER = 0.05
+"""One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
+_MEAN_POWER = {"power", "power.mean"}
+
+
+def describe_kept_limits(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
+    """In how many scenarios the design keeps its limits, and which one keeps them in nine of ten; else empty."""
+    scenarios = summary.what_if.scenarios
+    known = {} if scenarios is None else {**scenarios.others, **scenarios.members}
+    sure = known.get(trial.number)
+    doubtful = {name: share for name, share in (sure.kept if sure else {}).items() if share < _TOLD}
+    if not doubtful:
+        return ""
+    told = [
+        f"it keeps {clean_text(name)}{_describe_predicted(name, trial)} in {format_percent(share)} of the scenarios"
+        for name, share in doubtful.items()
+    ]
+    text = " and ".join(told)
+    safer = "" if sure is None or sure.is_safe else f"; {_describe_safer(record, trial, known)}"
+    return f"{text[0].upper()}{text[1:]}{safer}."
+
+
+def _describe_predicted(name: str, trial: TrialRecord) -> str:
+    """What is predicted of the metric that a limit is about."""
+    (limit,) = parse_constraints([name], [])
+    values = trial_metrics(trial)
+    told = [format_with_unit(value, METRICS[m].unit, m) for m in limit.metrics if (value := values[m]) is not None]
+    return f" ({' and '.join(told)} predicted)" if told else ""
+
+
+def _describe_safer(record: StudyRecord, trial: TrialRecord, known: Mapping[int, Sureness]) -> str:
+    """The design that gives up least of the objectives, of those that keep all limits in nine of ten scenarios.
+
+    Where there is none, the same of the surest ones.
+    """
+    most = max(sure.least_kept for sure in known.values())
+    if most < known[trial.number].least_kept + _SURER:
+        return f"none of the {len(known):,} designs that were compared is surer to"
+    least = min(SAFE, most)
+    safe = record.feasible_trials.numbered_among(number for number, sure in known.items() if sure.least_kept >= least)
+    own = record.losses((trial,))[0]
+    worse = ((record.losses(safe) - own) / (abs(own) + (own == 0))).max(axis=1)
+    found = safe[int(worse.argmin())]
+    changes = ", ".join(
+        f"{clean_text(short_label(o.name))} {format_change(o.loss(trial.values[o.name], found.values[o.name]), o.sign)}"
+        for o in record.objectives
+    )
+    what = headline(found.decided_document, ("NPUs",))
+    share = format_percent(known[found.number].least_kept)
+    surest = "does in" if most >= SAFE else f"is the surest of the {len(known):,} that were compared, in"
+    return f"trial {found.number} ({what}) {surest} {share}: {changes}"
+
+
+def describe_near_limits(trial: TrialRecord) -> str:
+    """Which limits it nearly misses; memory is told elsewhere, but for several workloads."""
+    told = {VALID, "orderable"} if trial.workloads else {VALID, "orderable", "fits"}
+    near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
+    said = ["memory" if name == "fits" else clean_text(name) for name in near]
+    if not said:
+        return ""
+    of_mean = any(_MEAN_POWER.intersection(constraint.metrics) for constraint in parse_constraints(near, []))
+    why = "; the mean draw falls where NPUs wait: a building's limit is one of power.peak" if of_mean else ""
+    return f"it is within {format_brief(100 * NEAR)} % of a limit: {', '.join(said)}{why}"

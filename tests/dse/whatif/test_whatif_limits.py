@@ -1,0 +1,107 @@
+"""In how many scenarios designs keep limits on what nobody knows for sure, and what a decision says of that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from tiny_spaces import TINY
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.decision import describe_decision
+from dse.report.limits import describe_kept_limits
+from dse.report.summary import summarize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
+from dse.space.constraint import Constraint, parse_constraints
+from dse.space.space import space_from
+from dse.whatif.answers import NOTHING, Scenarios, Sureness
+from dse.whatif.drawn import draw_trials
+from dse.whatif.limits import drawn_limits, safe_designs, share_kept
+from dse.whatif.scenarios import COUNT, ask_scenarios
+from simcore.check.load import design_from
+from simcore.document.text import parse_document
+from simcore.uncertainty import draws
+
+SECONDS = 0.045
+LIMIT = f"iteration_time <= {SECONDS}"
+
+
+@pytest.fixture(scope="module")
+def cheapest(tmp_path_factory: pytest.TempPathFactory) -> StudyRecord:
+    """The cheapest clusters of the tiny space that are quick enough."""
+    document = yaml.safe_load(TINY) | {"objectives": {"minimize": ["cost.total"]}, "constraints": ["fits", LIMIT]}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    folder: Path = tmp_path_factory.mktemp("cheapest") / "run"
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), folder, resume=False)
+    return load_record(folder)
+
+
+def limits(*texts: str) -> tuple[Constraint, ...]:
+    return parse_constraints([*texts], [])
+
+
+def test_limits_on_times_draws_and_prices_are_not_sure_to_be_kept() -> None:
+    sure = ("fits", "parallelism.tensor <= 4", "memory.peak <= 1e9", "iteration_time.p90 <= 1")
+    unsure = ("iteration_time <= 1", "power <= 1e6", "cost.total <= 1e6", "mfu >= 0.3")
+    assert [limit.name for limit in drawn_limits(limits(*sure, *unsure))] == [*unsure]
+
+
+def test_the_share_is_that_of_the_scenarios_in_which_the_time_stays_below_the_limit(cheapest: StudyRecord) -> None:
+    trial = cheapest.front[0]
+    (drawn,) = draw_trials([trial], [design_from(trial.design or {})], draws.Scenarios(COUNT))
+    times = drawn.metric("iteration_time", (trial.metrics or {})["iteration_time_s"])
+    expected = np.mean(times <= SECONDS)
+    assert 0.05 < expected < 0.95
+    assert share_kept(limits(LIMIT), drawn) == {LIMIT: pytest.approx(expected)}
+
+
+def test_designs_that_keep_a_distance_from_every_limit_are_contenders(cheapest: StudyRecord) -> None:
+    wide = limits(f"iteration_time <= {10 * SECONDS}")
+    judged = tuple(replace(trial, violations={wide[0].name: -0.9}) for trial in cheapest.trials)
+    safe = safe_designs(replace(cheapest, trials=judged), wide)
+    assert safe
+    near = tuple(replace(trial, violations={wide[0].name: -0.01}) for trial in cheapest.trials)
+    assert not safe_designs(replace(cheapest, trials=near), wide)
+    found = ask_scenarios(replace(cheapest, trials=judged), cheapest.front, (), constraints=wide)
+    assert {trial.number for trial in safe} <= set(found.contenders)
+    assert all(sure.kept == {wide[0].name: 1.0} for sure in found.members.values())
+
+
+def told(cheapest: StudyRecord, shares: dict[int, float]) -> str:
+    """What is said where these trials keep the limit in such shares of the scenarios; the first is to be built."""
+    sure = {n: Sureness(None, 1.0, 0.0, 0.0, kept={LIMIT: share}) for n, share in shares.items()}
+    first = next(iter(shares))
+    members, others = {first: sure.pop(first)}, sure
+    scenarios = Scenarios(COUNT, tuple(shares), members, first, {}, others)
+    summary = summarize(cheapest, replace(NOTHING, scenarios=scenarios))
+    said = describe_kept_limits(cheapest, summary, cheapest.front[0])
+    assert not said or said in describe_decision(cheapest, summary).sentences
+    return said
+
+
+def dearer(record: StudyRecord) -> TrialRecord:
+    own = record.front[0].values["cost.total"]
+    return next(trial for trial in record.feasible_trials if trial.values["cost.total"] > own)
+
+
+def test_a_decision_says_how_often_the_design_keeps_its_limits_and_which_one_does(cheapest: StudyRecord) -> None:
+    first, other = cheapest.front[0], dearer(cheapest)
+    told_of = f"It keeps {LIMIT} ("
+    more = other.values["cost.total"] / first.values["cost.total"] - 1
+    said = told(cheapest, {first.number: 0.67, other.number: 0.94})
+    assert said.startswith(told_of)
+    assert " predicted) in 67 % of the scenarios; trial " in said
+    assert f"trial {other.number} (" in said
+    assert f") does in 94 %: cost +{100 * more:.2g} %." in said
+    said = told(cheapest, {first.number: 0.67, other.number: 0.8})
+    assert f"is the surest of the 2 that were compared, in 80 %: cost +{100 * more:.2g} %." in said
+    assert "none of the 2 designs that were compared is surer to." in told(
+        cheapest, {first.number: 0.67, other.number: 0.6}
+    )
+    assert told(cheapest, {first.number: 0.92, other.number: 0.99}).endswith("in 92 % of the scenarios.")
+    assert told(cheapest, {first.number: 0.97, other.number: 0.99}) == ""
