@@ -1,6 +1,6 @@
 """Progress of a study on stderr: done, time left, rate, best value of each objective, size of the front.
 
-    searching ─▶ bounding ─▶ asking what-ifs ─▶ drawing
+    checking constraints ─▶ searching ─▶ bounding ─▶ asking what-ifs ─▶ drawing
 
 `dse.door.display` shows it.
 """
@@ -132,8 +132,9 @@ class Progress(Watcher):
 
     def phase(self, name: str) -> None:
         """See `Watcher.phase`."""
-        self._over = True
-        self._end_search()
+        if self._searching:
+            self._over = True
+            self._end_search()
         self._phases.phase(name)
 
     def note(self, text: str, done: float | None = None) -> None:

@@ -119,6 +119,17 @@ def run_steps(steps: Generator[Step, None, Found], note: Note) -> Found:
             return found
 
 
+def first_steps(steps: Generator[Step, None, Found], most: int, note: Note) -> Found | None:
+    """What steps lead to if they are `most` at most, else None; `note` is told of each."""
+    try:
+        for _ in range(most + 1):
+            note(next(steps).text)
+    except StopIteration as end:
+        found: Found = end.value
+        return found
+    return None
+
+
 def _feasible_bounds(shapes: Sequence[_BoundedShape], space: Space) -> ShapeBounds:
     known = [bounds for shape in shapes if (bounds := shape.bounds) is not None]
     return tuple(bounds for bounds in known if not is_infeasible(space.constraints, bounds))

@@ -18,9 +18,9 @@ from dse.proof.bound import (
     ShapeBounds,
     Step,
     bound_over_jobs,
+    first_steps,
     limit_steps,
     run_steps,
-    space_bounds,
 )
 from dse.proof.parts import is_computing_proven_of, is_proven_of
 from dse.proof.unreachable import unreachable_problem
@@ -144,10 +144,15 @@ def natural_objectives(names: Sequence[str]) -> tuple[Objective, ...]:
     return tuple(Objective(name, METRICS[name].direction, METRICS[name].unit) for name in names)
 
 
-def check_reachable(space: Space, engine: str) -> None:
+MOST_STEPS = 2000
+"""Steps that the bounds of a space may take before a search: some ten seconds."""
+
+
+def check_reachable(space: Space, engine: str, note: Note = be_silent) -> None:
     """Raise `InputError` with each constraint that no design of the space can meet, by the bounds of its metrics.
 
     Of an engine that plays another model than the bounds are of, only what the cluster alone decides counts as proven.
+    A space whose bounds take more than `MOST_STEPS` is searched without this question. `note` is told of each step.
     """
     problems: list[Problem] = []
     for one in [space.space_of_job(job) for job in space.jobs] or [space]:
@@ -156,7 +161,10 @@ def check_reachable(space: Space, engine: str) -> None:
         if known:
             # Without constraints: where they exclude every design, nothing is bounded.
             alone = replace(one, objectives=natural_objectives(known), constraints=())
-            between = interval_lookup(space_bounds(alone))
+            limits = first_steps(limit_steps(alone), MOST_STEPS, note)
+            if limits is None:
+                continue
+            between = interval_lookup({name: limit.value for name, limit in limits[0].items()})
             problems += [problem for c in space.constraints if (problem := unreachable_problem(c, between)) is not None]
     if problems:
         raise InputError(list(dict.fromkeys(problems)), space.name)

@@ -34,14 +34,18 @@ class ServingSearch(Search):
         self._jobs, self._mine, self._brancher, self._constraints = jobs, mine, brancher, space.constraints
         wanted = {objective.name for objective in space.objectives}
         self._best = {name: np.inf for name in SERVED if name == SERVED[0] or name in wanted}
-        self._queues: dict[str, list[tuple[float, int]]] = {}
+        self._queues: dict[str, list[tuple[float, int]]] = {name: [] for name in self._best}
+        self._looked_at = 0
+        """Jobs that are in the queues."""
+        fits = [c for c in brancher.constraints if c.name.strip() == "fits"]
+        self._of_two_tokens = Brancher(SECONDS, fits, lifted=True)
         self._places: list[tuple[QueuedJob, Networks, int]] = []
         self._bounds: dict[int, Mapping[str, float | None] | None] = {}
 
     @property
     def times(self) -> Times | None:
         """See `Search.times`."""
-        if not self._queues:
+        if self._looked_at < len(self._jobs) or not self._is_linear:
             return {}
         found = {name: min(best, self._next_bound(name)) for name, best in self._best.items()}
         known = {name: float(least) for name, least in found.items() if least < np.inf}
@@ -52,8 +56,13 @@ class ServingSearch(Search):
         return queue[0][0] if queue else np.inf
 
     def advance(self) -> None:
-        """See `Search.advance`: the next job of each time."""
-        if self._queues:
+        """See `Search.advance`: the first two tokens of the next job, then the next job of each time."""
+        if not self._is_linear:
+            self.done = True
+        elif self._looked_at < len(self._jobs):
+            self._look_at(self._jobs[self._looked_at])
+            self._looked_at += 1
+        else:
             for name in self._open_times():
                 number = heappop(self._queues[name])[1]
                 if number not in self._bounds:
@@ -61,9 +70,12 @@ class ServingSearch(Search):
                 found = self._bounds[number]
                 if found is not None and (least := found[name]) is not None:
                     self._best[name] = min(self._best[name], least)
-        elif all(all(networks.linear) for networks in self._mine):
-            self._begin()  # elsewhere a slower dimension could relieve another one
-        self.done = not self._open_times()
+        self.done = self.done or (self._looked_at == len(self._jobs) and not self._open_times())
+
+    @property
+    def _is_linear(self) -> bool:
+        """Elsewhere a slower dimension could relieve another one: nothing is proven."""
+        return all(all(networks.linear) for networks in self._mine)
 
     def _open_times(self) -> list[str]:
         """The times of which a job could still be better."""
@@ -71,22 +83,18 @@ class ServingSearch(Search):
             return []
         return [name for name in self._queues if self._next_bound(name) < self._best[name]]
 
-    def _begin(self) -> None:
-        """Bound every job, on every lifted network, by its first two tokens: what does not fit with them never does."""
-        self._queues = {name: [] for name in self._best}
-        fits = [c for c in self._brancher.constraints if c.name.strip() == "fits"]
-        brancher = Brancher(SECONDS, fits, lifted=True)
-        for job in self._jobs:
-            workload = job.part.document["workload"]
-            tokens = workload["output_length"]
-            short = {**job.part.document, "workload": {**workload, "output_length": min(2, tokens)}}
-            for node in brancher.nodes(SpacePart(short, {}), self._mine):
-                for index in np.flatnonzero(node.live):
-                    least = bound_serving(_design_on(node, int(index)), tokens)
-                    for name, queue in self._queues.items():
-                        if name in least:
-                            heappush(queue, (least[name], len(self._places)))
-                    self._places.append((job, node.networks, int(index)))
+    def _look_at(self, job: QueuedJob) -> None:
+        """Bound a job, on every lifted network, by its first two tokens: what does not fit with them never does."""
+        workload = job.part.document["workload"]
+        tokens = workload["output_length"]
+        short = {**job.part.document, "workload": {**workload, "output_length": min(2, tokens)}}
+        for node in self._of_two_tokens.nodes(SpacePart(short, {}), self._mine):
+            for index in np.flatnonzero(node.live):
+                least = bound_serving(_design_on(node, int(index)), tokens)
+                for name, queue in self._queues.items():
+                    if name in least:
+                        heappush(queue, (least[name], len(self._places)))
+                self._places.append((job, node.networks, int(index)))
 
     def _bound(self, job: QueuedJob, networks: Networks, index: int) -> Mapping[str, float | None] | None:
         """The bounds of a complete design; None where no network makes it one that meets the constraints."""

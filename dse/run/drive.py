@@ -41,6 +41,7 @@ from simcore.document.problem import InputError, InputWarning, Problem
 if TYPE_CHECKING:
     from dse.study.claims import SharedStudy
 
+CHECKING = "checking constraints"
 Drive = Callable[[Study, Limits], str]
 """Searches until a limit is reached; why it ended."""
 
@@ -74,7 +75,8 @@ def run_study(
 
 
 def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher, proving: Proving | None) -> str:
-    check_constraints(space, settings.engine)
+    watcher.phase(CHECKING)
+    check_constraints(space, settings.engine, watcher.note)
     name = _sampler_name(space, settings)
     limits = _limits(space, settings)
     document = study_document(space, settings, name) | _beside(space, settings)

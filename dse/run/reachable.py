@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate.evaluate import Evaluator
+from dse.evaluate.note import Note, be_silent
 from dse.proof.certificate import check_reachable
 from dse.proof.parts import PROVABLE
 from dse.space.draw import RandomDraw
@@ -22,17 +23,20 @@ from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
 
-DRAWN, SIMULATED = 256, 8
+DRAWN, SIMULATED = 512, 40
 """Designs that are drawn, and those of them that are simulated, before the bounds are asked."""
 
 
-def check_constraints(space: Space, engine: str) -> None:
-    """Raise `InputError` with each constraint that no design of the space can meet (`dse.proof.certificate`)."""
-    if space.jobs or has_solved_split(space.template) or engine not in PROVABLE or not _finds_one(space, engine):
-        check_reachable(space, engine)
+def check_constraints(space: Space, engine: str, note: Note = be_silent) -> None:
+    """Raise `InputError` with each constraint that no design of the space can meet (`dse.proof.certificate`).
+
+    `note` is told how far it is.
+    """
+    if space.jobs or has_solved_split(space.template) or engine not in PROVABLE or not _finds_one(space, engine, note):
+        check_reachable(space, engine, note)
 
 
-def _finds_one(space: Space, engine: str) -> bool:
+def _finds_one(space: Space, engine: str, note: Note) -> bool:
     """Whether a design that meets every constraint is among the first."""
     if all(constraint.name in ("fits", ORDERABLE) for constraint in space.constraints):
         return True  # then there is nothing to ask
@@ -40,7 +44,11 @@ def _finds_one(space: Space, engine: str) -> bool:
     generator = np.random.default_rng(0)
     documents = (space.fill(RandomDraw(generator)).document for _ in range(DRAWN))
     hopeful = (document for document in documents if _may_be_simulated(space, document))
-    return any(evaluate(document).state == "feasible" for document in islice(hopeful, SIMULATED))
+    for number, document in enumerate(islice(hopeful, SIMULATED)):
+        note(f"design {number + 1} of at most {SIMULATED}", number / SIMULATED)
+        if evaluate(document).state == "feasible":
+            return True
+    return False
 
 
 def _may_be_simulated(space: Space, document: Mapping[str, Any]) -> bool:

@@ -30,3 +30,14 @@ def test_of_an_engine_from_outside_only_the_cluster_counts() -> None:
     check_constraints(space(constraints=["iteration_time <= 1e-9"]), "reference_links")
     with pytest.raises(InputError, match=r"cost\.total is proven"):
         check_constraints(space(constraints=["cost.total <= 10"]), "reference_links")
+
+
+def test_what_takes_too_many_steps_is_searched_without_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    impossible = space(constraints=["iteration_time <= 1e-9"])
+    monkeypatch.setattr("dse.proof.certificate.MOST_STEPS", 1)
+    told: list[str] = []
+    check_constraints(impossible, "fast", lambda text, done=None: told.append(text))
+    assert told[-1].startswith("iteration_time, step")
+    monkeypatch.setattr("dse.proof.certificate.MOST_STEPS", 2000)
+    with pytest.raises(InputError, match="iteration_time is proven to be at least"):
+        check_constraints(impossible, "fast")
