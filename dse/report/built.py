@@ -13,9 +13,12 @@ from dse.report.units import clean_text
 
 _JOB = ("workload", "batch", "sequence", "precision")
 _HOW = (
-    *("ZeRO", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "dispatch", "servers"),
+    *("ZeRO", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "servers"),
     *("partition", "placement", "expanded memory", "software"),
 )
+
+_IF_OPEN = {"dispatch": "parallelism.dispatch", "software": "software"}
+"""What is said where the space left it open, be it the usual or not."""
 
 
 def describe_build(trial: TrialRecord) -> str:
@@ -31,7 +34,7 @@ def describe_build(trial: TrialRecord) -> str:
         rest = _describe_rest(document)
         return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
     said = [name for name in _HOW if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]
-    said += [name for name in ("software",) if name in trial.params and name not in said]  # the usual one was chosen
+    said += [name for name, path in _IF_OPEN.items() if path in trial.params and name not in said]
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     for_what = headline(document, _JOB) or "the workload"
     return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}."

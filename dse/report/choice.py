@@ -11,10 +11,12 @@ import numpy as np
 
 from dse.evaluate.pareto import front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.aspects import dimensions_of
 from dse.report.robustness import PRICES, Prices
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
+from simcore.network import ratios_of
 
 WORTH = 0.2
 """Percent of the other objective that a percent of cost must buy."""
@@ -43,20 +45,40 @@ class Payoff:
 
 
 def recommended(record: StudyRecord, summary: Summary) -> int | None:
-    """The trial to build: that of the front, or one as good whose gradients are of current weights.
+    """The trial to build: that of the front, or one as good without what no objective counts.
 
-    Iterations of old weights are worth less than others, by how much nobody knows. So where the pick of the front has
-    them, the best balanced design is built that has not and that is worse by less than `AS_WELL` in every objective, be
-    it on the front or not.
+    Iterations of old weights are worth less than others, by how much nobody knows; a network with thinner uplinks is
+    worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
+    is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
+    its uplinks are thinner, likewise one with the widest of these.
     """
     number = pick_of_front(record, summary)
     picked = next((trial for trial in summary.front if trial.number == number), None)
-    if picked is None or not updates_old(picked):
+    if picked is None or not (updates_old(picked) or thinning(picked) > 1):
         return number
     own = record.losses((picked,))[0]
     near = (record.losses(record.feasible_trials) <= own + AS_WELL * np.abs(own)).all(axis=1)
-    as_good = [trial for trial in record.feasible_trials.select(near) if not updates_old(trial)]
-    return balanced(record, as_good).number if as_good else number
+    as_good = [*record.feasible_trials.select(near)]
+    least = min((_uncounted(trial) for trial in as_good), default=_uncounted(picked))
+    best = [trial for trial in as_good if _uncounted(trial) == least]
+    return balanced(record, best).number if least < _uncounted(picked) else number
+
+
+def _uncounted(trial: TrialRecord) -> tuple[bool, float]:
+    """What no objective counts: old weights, thin uplinks."""
+    return updates_old(trial) > 0, thinning(trial)
+
+
+def thinning(trial: TrialRecord) -> float:
+    """By how much the thinnest uplinks of its network are thinner than what is below them; 1: they are not."""
+    return max(
+        (
+            max(ratios_of(ratio if isinstance(ratio, int | float) else tuple(ratio)))
+            for dimension in dimensions_of(trial.decided_document or {})
+            if (ratio := dimension.get("oversubscription", 1.0)) is not None
+        ),
+        default=1.0,
+    )
 
 
 def updates_old(trial: TrialRecord) -> float:

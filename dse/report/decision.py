@@ -9,7 +9,16 @@ from dse.buy.regret import REGRET
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
-from dse.report.choice import AS_WELL, Payoff, knees_at_prices, payoff, pick_of_front, recommended, updates_old
+from dse.report.choice import (
+    AS_WELL,
+    Payoff,
+    knees_at_prices,
+    payoff,
+    pick_of_front,
+    recommended,
+    thinning,
+    updates_old,
+)
 from dse.report.families import RESOLUTION, TOLD_APART, Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
@@ -85,9 +94,16 @@ def _describe_models(record: StudyRecord) -> str:
 
 
 def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    """Which designs of the front are better only with old weights, where the one to build has none."""
+    """Which designs of the front are better only with old weights or thin uplinks, where the one to build has none."""
     number = pick_of_front(record, summary)
-    if number is not None and number != trial.number:
+    picked = next((member for member in summary.front if member.number == number), trial)
+    if number != trial.number and not updates_old(picked):
+        return (
+            f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its network is "
+            f"{format_brief(thinning(picked))}:1 oversubscribed, which costs more where other jobs, storage or "
+            "replaced nodes share it: that is not modelled."
+        )
+    if number != trial.number:
         return (
             f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its gradients are of "
             "old weights, and how many more tokens it needs is not modelled."

@@ -158,6 +158,23 @@ def test_what_is_built_names_what_its_fabric_is_of_and_how_each_of_several_jobs_
     assert told.endswith("job 1 in no parallelism; 16 NPUs have no job.")
 
 
+def test_a_thin_network_that_saves_less_than_a_percent_is_not_built() -> None:
+    def on(number: int, cost: float, ratio: float | list[float]) -> TrialRecord:
+        made = trial(number, 2.0, cost)
+        design: dict[str, Any] = dict(made.design or {})
+        inner, outer = design["cluster"]["dimensions"]
+        thin = {**outer, "topology": "fat_tree", "leaf": 8, "oversubscription": ratio}
+        return replace(made, design={**design, "cluster": {**design["cluster"], "dimensions": [inner, thin]}})
+
+    decision = decided(studies.record([on(0, 2e7, [2.0, 8.0]), on(1, 2.01e7, 1.0), on(2, 2.005e7, 4.0)]))
+    assert decision.trial == 1
+    assert decision.sentences[1].startswith(
+        "Trial 0 of the front is better by less than 1.0 %, but its network is 8:1 oversubscribed, which costs more "
+    )
+    assert decided(studies.record([on(0, 2e7, 8.0), on(1, 2.03e7, 1.0)])).trial == 0
+    assert decided(studies.record([on(0, 2e7, 1.0), on(1, 2.01e7, 1.0)])).trial == 0
+
+
 def test_what_is_built_names_all_that_it_needs_to_run() -> None:
     made = trial(0, 1.0, 1e7)
     design: dict[str, Any] = dict(made.design or {})
@@ -165,9 +182,9 @@ def test_what_is_built_names_all_that_it_needs_to_run() -> None:
     design["cluster"] = {**design["cluster"], "memory": {"expanded": beside}}
     design["parallelism"] |= {"context": 2, "context_communication": "all_to_all", "dispatch": "node", "expert": 4}
     said = describe_build(replace(made, design={**design, "software": "pytorch-fsdp"}))
-    assert said.endswith(
-        "context by all_to_all, dispatch by node, activations/optimizer in expanded memory, software pytorch-fsdp."
-    )
+    assert said.endswith("context by all_to_all, activations/optimizer in expanded memory, software pytorch-fsdp.")
+    chosen = replace(made, design=design, params={"parallelism.dispatch": "node"})
+    assert describe_build(chosen).endswith("in expanded memory, dispatch by node.")
     usual = {**design, "software": "megatron-core"}
     assert "software" not in describe_build(replace(made, design=usual))
     chosen = replace(made, design=usual, params={"software": "megatron-core"})
