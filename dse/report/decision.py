@@ -163,7 +163,7 @@ def _list(parts: Sequence[str]) -> str:
 
 def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
     scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.members.get(trial.number)
+    sure = None if scenarios is None else scenarios.known.get(trial.number)
     if sure is None:
         return ""
     if sure.regret_p90 < _ON:

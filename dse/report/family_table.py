@@ -116,7 +116,7 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
     columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
-        known = {**scenarios.others, **scenarios.members}
+        known = scenarios.known
         sure = [known.get(family.chosen) for family in found]
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))

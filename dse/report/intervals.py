@@ -20,7 +20,7 @@ Ends = tuple[float, float]
 def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> Ends | None:
     """Where an objective of a trial lies in nine of ten cases [SI]; None where it is exact, or that is not known."""
     scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else {**scenarios.others, **scenarios.members}.get(trial.number)
+    sure = None if scenarios is None else scenarios.known.get(trial.number)
     if is_drawn(objective):
         return _drawn_interval(objective, trial) if sure is None else sure.intervals.get(objective.name)
     power = moves(objective.name, "time")

@@ -139,6 +139,11 @@ class Scenarios:
     unasked: tuple[str, ...] = ()
     """Machines that the front leaves out and that were too many to be looked at."""
 
+    @property
+    def known(self) -> Mapping[int, Sureness]:
+        """By trial, every contender."""
+        return {**self.others, **self.members}
+
 
 @dataclass(frozen=True)
 class WhatIf:

@@ -63,7 +63,7 @@ def gather_facts(record: StudyRecord, summary: Summary, trial: TrialRecord) -> S
         on_front=on_front,
         dominated_by=None if on_front else _dominating(record, summary, trial),
         intervals=_intervals(record, summary, trial),
-        sureness=None if scenarios is None else scenarios.members.get(trial.number),
+        sureness=None if scenarios is None else scenarios.known.get(trial.number),
         family=_family(record, summary, trial) if on_front else None,
         neighbours=_neighbours(record, summary, trial) if on_front else (),
         futures=member_futures(summary, trial),
