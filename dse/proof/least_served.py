@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from heapq import heappop, heappush
 
 import numpy as np
@@ -72,7 +73,7 @@ class ServingSearch(Search):
                     self._best[name] = min(self._best[name], least)
         self.done = self.done or (self._looked_at == len(self._jobs) and not self._open_times())
 
-    @property
+    @cached_property
     def _is_linear(self) -> bool:
         """Elsewhere a slower dimension could relieve another one: nothing is proven."""
         return all(all(networks.linear) for networks in self._mine)

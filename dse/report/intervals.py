@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import TrialRecord
 from dse.report.summary import Summary
 from dse.space.objective import Objective
-from dse.whatif.drawn import draw_alone, ends_of, is_drawn
+from dse.whatif.drawn import draw_alone, ends_of, is_drawn, time_stretch
 from dse.whatif.scenarios import COUNT
 from simcore.check.load import parse_design
 from simcore.metrics import moves
@@ -53,14 +51,4 @@ def time_interval(summary: Summary, trial: TrialRecord) -> Ends | None:
     if stretch is None or trial.metrics is None:
         return None
     low, high = (end * float(trial.metrics["iteration_time_s"]) for end in stretch)
-    return low, high
-
-
-def time_stretch(trial: TrialRecord) -> tuple[float, float] | None:
-    """The ends of a trial's interval, as multiples of its predicted time; None where its result has none."""
-    metrics: Mapping[str, object] = {} if trial.metrics is None or trial.workloads else trial.metrics
-    interval, predicted = metrics.get("iteration_time_interval_s"), metrics.get("iteration_time_s")
-    if not isinstance(interval, list | tuple) or not isinstance(predicted, int | float) or predicted <= 0:
-        return None
-    low, high = (float(end) / predicted for end in interval)
     return low, high

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dse.evaluate.record import State, StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
-from dse.report.intervals import time_stretch
 from dse.report.summary import Summary
 from dse.space.objective import Objective
+from dse.whatif.drawn import time_stretch
 
 Kind = Literal["cut", "infeasible", "dominated", "front"]
 KINDS: tuple[Kind, ...] = ("cut", "infeasible", "dominated", "front")

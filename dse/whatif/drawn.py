@@ -8,7 +8,7 @@ scenario by scenario.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -90,6 +90,16 @@ def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Dra
 def draw_alone(trial: TrialRecord, design: Design, draws: Draws) -> Drawn:
     """A simulated trial by itself: its time as its interval has it."""
     return _draw(trial, design, draw_time_alone(design, draws), draws)
+
+
+def time_stretch(trial: TrialRecord) -> tuple[float, float] | None:
+    """The ends of a trial's interval, as multiples of its predicted time; None where its result has none."""
+    metrics: Mapping[str, object] = {} if trial.metrics is None or trial.workloads else trial.metrics
+    interval, predicted = metrics.get("iteration_time_interval_s"), metrics.get("iteration_time_s")
+    if not isinstance(interval, list | tuple) or not isinstance(predicted, int | float) or predicted <= 0:
+        return None
+    low, high = (float(end) / predicted for end in interval)
+    return low, high
 
 
 def is_drawn(objective: Objective) -> bool:

@@ -9,19 +9,19 @@ keeps such a limit, and the designs nearest to the front that keep a distance fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.constraint import Constraint
 from dse.whatif.batches import rivals
-from dse.whatif.drawn import DRAWN, Drawn
+from dse.whatif.drawn import DRAWN, Drawn, time_stretch
 from simcore.metrics import moves
 
 MARGIN = 0.25
 """Distance from a limit on power or money, as a share of it."""
 UPPER = "iteration_time.p90"
 """A limit on this time is one that nine of ten cases keep."""
-SAFE, _LOOKED_AT = 12, 400
+_MOST, _LOOKED_AT = 12, 400
 """Designs that join the contenders, at most; dominated designs nearest to the front among which they are looked for."""
 
 
@@ -45,21 +45,14 @@ def share_kept(limits: Sequence[Constraint], drawn: Drawn) -> dict[str, float]:
 def safe_designs(record: StudyRecord, limits: Sequence[Constraint]) -> tuple[TrialRecord, ...]:
     """The dominated feasible designs nearest to the front that keep a distance from every limit; few."""
     near = rivals(record, _LOOKED_AT) if limits else ()
-    return tuple(trial for trial in near if _keeps_distance(trial, limits))[:SAFE]
+    return tuple(trial for trial in near if _keeps_distance(trial, limits))[:_MOST]
 
 
 def _keeps_distance(trial: TrialRecord, limits: Sequence[Constraint]) -> bool:
-    slower = _slower(trial.metrics or {})
+    stretch = time_stretch(trial)
+    slower = MARGIN if stretch is None else stretch[1] - 1.0
     for limit in limits:
         timed = any(moves(name, "time") for name in limit.metrics)
         if trial.violations.get(limit.name, 0.0) > -(slower if timed else MARGIN):
             return False
     return True
-
-
-def _slower(metrics: Mapping[str, object]) -> float:
-    """By which share an iteration may take longer than predicted, in nine of ten cases."""
-    interval, predicted = metrics.get("iteration_time_interval_s"), metrics.get("iteration_time_s")
-    if not isinstance(interval, list | tuple) or not isinstance(predicted, int | float) or predicted <= 0:
-        return MARGIN
-    return float(interval[1]) / predicted - 1.0
