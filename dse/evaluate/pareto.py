@@ -7,10 +7,15 @@ dominate each other, so all of them are on the front. Dominance and hypervolume 
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+
+WORTH = 0.2
+"""Percent of one objective that a percent of another must buy."""
 
 
 def front_mask(points: Matrix) -> NDArray[np.bool_]:
@@ -92,17 +97,35 @@ def knee(front: Matrix) -> int | None:
     return int(np.argmax(below))
 
 
+def worth_mask(front: Matrix) -> NDArray[np.bool_]:
+    """Which members of a front `[N, M]` lie where a percent of one objective buys at least `WORTH` percent of another.
+
+    These are the members within the box of those that are best by some sum of logarithms whose weights differ by at
+    most 1 / `WORTH`: proper efficiency with bounded trade-offs (Geoffrion 1968), as far as the front is convex. All of
+    a front with values of 0 or less, which have no percents.
+    """
+    if not len(front) or (front <= 0).any():
+        return np.ones(len(front), bool)
+    weights = np.array(list(product((WORTH, 1.0), repeat=front.shape[1])))
+    ends = front[np.argmin(np.log(front) @ weights.T, axis=0)]
+    within: NDArray[np.bool_] = ((front >= ends.min(axis=0)) & (front <= ends.max(axis=0))).all(axis=1)
+    return within
+
+
 def compromise_units(front: Matrix, played: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much of each objective counts alike in a compromise, `[M, 1, S]`; infinity: it does not count.
 
-    `front` `[N, M]` is as predicted, `played` `[M, N, S]` what it comes to in S scenarios. Where it has a knee, the
-    lengths of the front in each scenario. A front of two values has only ends, each a length away from the other: there
-    the mean size of each objective.
+    `front` `[N, M]` is as predicted, `played` `[M, N, S]` what it comes to in S scenarios. They are the lengths in each
+    scenario of the part of the front that is worth its price (`worth_mask`): its last members buy next to nothing, and
+    how far a search went that way must not weigh the others. A front of two values has only ends, each a length away
+    from the other, and so has a part of fewer than three members: there the mean size of each objective.
     """
-    if knee(front) is None:
-        unit: NDArray[np.float64] = np.abs(played).mean(axis=1, keepdims=True)
+    worth = worth_mask(front)
+    part = played[:, worth]
+    if knee(front[worth]) is None:
+        unit: NDArray[np.float64] = np.abs(part).mean(axis=1, keepdims=True)
     else:
-        unit = played.max(axis=1, keepdims=True) - played.min(axis=1, keepdims=True)
+        unit = np.ptp(part, axis=1, keepdims=True)
     return np.where(unit > 0, unit, np.inf)
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dse.evaluate.pareto import front_mask, knee, nearness
+from dse.evaluate.pareto import WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import dimensions_of
 from dse.report.robustness import PRICES, Prices
@@ -18,8 +18,6 @@ from dse.space.objective import Objective
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
 from simcore.network import ratios_of
 
-WORTH = 0.2
-"""Percent of the other objective that a percent of cost must buy."""
 AS_WELL = 0.01
 """Designs whose objectives are each worse by less than this share are as good."""
 SAME_PRICE = 0.001

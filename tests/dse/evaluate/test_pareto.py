@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from dse.evaluate.pareto import compromise_units, front_mask, hypervolume, knee, nearness, reference_point
+from dse.evaluate.pareto import compromise_units, front_mask, hypervolume, knee, nearness, reference_point, worth_mask
 
 
 def staircase(n: int) -> Any:
@@ -171,11 +171,32 @@ def test_a_point_moved_by_its_nearness_is_not_beaten_in_all_objectives_and_by_le
 def test_a_compromise_counts_in_lengths_of_a_front_with_a_knee_and_else_in_mean_sizes() -> None:
     """Of two ends each is a length away from the other, however little one of them costs."""
     ends = np.array([[2.0, 10.0], [1.0, 11.0]])
-    assert units(ends).tolist() == [1.5, 10.5]
-    three = np.vstack([ends, [1.2, 10.1]])
-    assert units(three).tolist() == [1.0, 1.0]
+    assert units(ends).tolist() == [1.0, 11.0], "a tenth more of one is worth half of the other"
+    three = np.array([[2.0, 10.0], [1.0, 20.0], [1.2, 12.0]])
+    assert units(three).tolist() == [1.0, 10.0]
     assert units(np.array([[0.0, 3.0]])).tolist() == [np.inf, 3.0]
-    assert units(three, three * [2.0, 1.0]).tolist() == [2.0, 1.0]
+    assert units(three, three * [2.0, 1.0]).tolist() == [2.0, 10.0]
+
+
+def test_members_that_buy_next_to_nothing_weigh_no_compromise() -> None:
+    """At both ends of a front: ten percent more of one objective there buy one percent of the other."""
+    middle = np.array([[2.0, 10.0], [1.5, 12.0], [1.2, 14.0], [1.0, 20.0]])
+    assert worth_mask(middle).all()
+    ends = np.array([[0.99, 22.0], [0.985, 40.0], [2.2, 9.9], [5.0, 9.85]])
+    front = np.vstack([middle, ends])
+    assert worth_mask(front).tolist() == [True] * 4 + [False] * 4
+    assert units(front).tolist() == units(middle).tolist() == [1.0, 10.0]
+    assert worth_mask(np.vstack([front, [6.0, 0.0]])).all(), "a value of 0 has no percents"
+    assert worth_mask(np.empty((0, 2))).tolist() == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_worth_its_price_does_not_depend_on_units(seed: int) -> None:
+    points = np.random.default_rng(seed).uniform(1.0, 9.0, (60, 3))
+    front = points[front_mask(points)]
+    mask = worth_mask(front)
+    assert mask.any()
+    assert (worth_mask(front * [1e-6, 4.0, 1e9]) == mask).all()
 
 
 def units(front: NDArray[np.float64], played: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
