@@ -73,6 +73,9 @@ class Software(Frozen):
     """Default of `parallelism.cross_entropy_fusion`."""
     attention: Share = 1.0
     """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to."""
+    recomputes: Literal["whole", "needed"] = "whole"
+    """What runs again in a backward pass: all that a recomputed module did forward, as where an interpreter runs it
+    once more; or only what a gradient needs, as where a compiler drops the rest."""
     loss_copies: Count = 1
     """Tensors of the logits' size in fp32 that a loss which is not fused holds at once."""
     elementwise: Factor = 1.0

@@ -26,7 +26,11 @@ def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
 def dense_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, feed-forward block, residual."""
     block = tagged("mlp", *mlp(shapes, "mlp", shapes.model.ffn))
-    return (*tagged("layernorm", *norm_between(shapes)), *block, *norm_after(shapes), residual(shapes))
+    after = norm_after(shapes)
+    if not after:
+        block = (*block[:-1], block[-1]._replace(only_summed=True))
+    last = residual(shapes)._replace(only_summed=True)
+    return (*tagged("layernorm", *norm_between(shapes)), *block, *after, last)
 
 
 def activation(shapes: Shapes, count: float) -> Compute:

@@ -59,13 +59,19 @@ def layer_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...],
 
 
 def _recomputed(shapes: Shapes, kind: LayerKind, pieces: tuple[Piece, ...]) -> tuple[Operator, ...]:
-    """What is done again at the start of the backward pass."""
-    if kind.recompute == "full":
-        return forwards_of(pieces)
+    """What is done again at the start of the backward pass.
+
+    JAX takes from what it computes again whatever no gradient needs (`dce_jaxpr` in the rule of `jax.checkpoint` for
+    partial evaluation), so XLA never sees it: the last product of a layer, whose sum with the residual goes on.
+    """
+    if kind.recompute not in ("selective", "full"):
+        return ()
+    if shapes.software.recomputes == "needed":
+        pieces = tuple(piece for piece in pieces if not piece.only_summed)
     if kind.recompute == "selective":
         chosen = kind.recomputed_modules(shapes)
-        return forwards_of([piece for piece in pieces if piece.modules & chosen])
-    return ()
+        pieces = tuple(piece for piece in pieces if piece.modules & chosen)
+    return forwards_of(pieces)
 
 
 def paired_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:

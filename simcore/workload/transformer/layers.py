@@ -205,6 +205,8 @@ class Piece(NamedTuple):
     backward: tuple[Operator, ...]
     modules: frozenset[str] = frozenset()
     """Of `parallelism.recompute_modules`, those to which it belongs."""
+    only_summed: bool = False
+    """Whether what it gives goes into a sum and nowhere else: no gradient needs it."""
 
 
 def tagged(module: str, *pieces: Piece) -> tuple[Piece, ...]:

@@ -78,7 +78,7 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
         *tagged("layernorm", *norm_between(shapes)),
         *tagged("moe", _router(shapes), *tagged("shared_experts", *shared), *routed),
         *norm_after(shapes),
-        residual(shapes),
+        residual(shapes)._replace(only_summed=True),
     )
 
 

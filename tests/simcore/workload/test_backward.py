@@ -12,14 +12,15 @@ from simcore.workload.transformer.layer import layer_forward, layer_passes, usua
 from simcore.workload.transformer.layers import Shapes, split_backward
 
 MATRICES = ("qkv", "projection", "mlp-in", "mlp-out")
+STACK = "megatron-lm-2021"
 
 
-def shapes(traced: bool = True, **parallelism: object) -> Shapes:
+def shapes(traced: bool = True, norms: int = 2, software: object = STACK, **parallelism: object) -> Shapes:
     document = {
-        "workload": {"model": {"base": "gpt3-175b", "layers": 8}, "global_batch": 8},
+        "workload": {"model": {"base": "gpt3-175b", "layers": 8, "layer_norms": norms}, "global_batch": 8},
         "parallelism": {"tensor": 4, "flash_attention": False, **parallelism},
         "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
-        "software": "megatron-lm-2021",
+        "software": software,
     }
     design: Design = design_from(document)
     assert isinstance(design.workload, TransformerWorkload)
@@ -103,3 +104,28 @@ def test_the_input_is_gathered_again_beside_its_gradient_and_with_a_split_beside
     assert [op.kind for op in weights if isinstance(op, Start)] == ["all_gather"] * 2
     assert sum(isinstance(op, Wait) for op in weights) == 2
     assert "all_gather" not in [op.kind for op in inputs if isinstance(op, Start) and op.waits == Waits.OVERLAP]
+
+
+def sent(operators: tuple[Operator, ...]) -> int:
+    return sum(isinstance(op, Start) for op in operators)
+
+
+@pytest.mark.parametrize("recompute", ["full", "selective"])
+def test_a_compiler_computes_again_only_what_a_gradient_needs(recompute: str) -> None:
+    """The sum of the last product with the residual goes on: no gradient of the layer needs it."""
+    modules = {"recompute_modules": ["core_attn", "mlp"]} if recompute == "selective" else {}
+    passes = {}
+    for recomputes in ("whole", "needed"):
+        software = {"base": STACK, "recomputes": recomputes}
+        passes[recomputes] = layer_backward(shapes(software=software, recompute=recompute, **modules))
+    whole, needed = passes["whole"], passes["needed"]
+    assert flops(needed, "mlp-out") == 0 < flops(whole, "mlp-out")
+    assert flops(whole) - flops(needed) == flops(whole, "mlp-out")
+    assert flops(needed, "mlp-in") == flops(whole, "mlp-in") > 0
+    assert sent(whole) - sent(needed) == 1, "the reduction of what is not computed is not sent"
+
+
+def test_what_a_norm_follows_is_computed_again_by_a_compiler_too() -> None:
+    """The gradient of a norm needs what went into it."""
+    software = {"base": STACK, "recomputes": "needed"}
+    assert flops(layer_backward(shapes(norms=4, software=software, recompute="full")), "mlp-out") > 0
