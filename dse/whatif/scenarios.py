@@ -12,8 +12,8 @@ The *robust pick* of one objective is the contender with the least regret in the
 several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
 contender that is the best compromise in that scenario, the least sum of objectives, each in units of
 `dse.evaluate.pareto.compromise_units`: lengths in that scenario of the part of the front that is worth its price, for
-the front as predicted may be short where designs are unsure. Of equals it is the one that is surer to keep the limits (`dse.whatif.limits`), then the one
-that is more often on the front, then the first.
+the front as predicted may be short where designs are unsure. Of equals it is the one that is surer to keep the limits
+(`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
 The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
 scenarios, beside the contenders.
