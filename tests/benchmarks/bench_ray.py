@@ -1,7 +1,8 @@
 """Designs per second on this machine and through Ray on the same cores: `python tests/benchmarks/bench_ray.py`.
 
 With `--long N` one run of N designs of the fast engine through Ray, and the driver's memory as it goes. With `--feed N`
-what N designs cost the driver by itself, without Ray: its workers are on paper (`paper_workers.py`). Start-up (from
+what N designs cost the driver by itself, without Ray: its workers are on paper (`paper_workers.py`). With `--nodes N`
+clusters of 1 to N nodes, all on this machine, whose designs sleep, against the formula of docs/scaling.md. Start-up (from
 the call to the first outcome) is told apart; a study is a random sampler's, with its journal. Runs alternate, because
 other work on the machine comes and goes; the best of each is shown.
 """
@@ -41,6 +42,10 @@ from dse.study.watch import Watcher  # noqa: E402
 RUNS = 2
 PAPER = (2, 8, 64, 512)
 DESIGNS = {"ms1": 2000, "ms5": 600, "ms50": 80}
+CPUS, ASLEEP, PER_WORKER = 4, 0.1, 100
+"""Of nodes that are no machines: CPUs of each, how long a design sleeps on one [s], designs for each."""
+STORE = 80 << 20
+"""Object store of such a node [B]."""
 
 
 def steady(space: Space, **settings: Any) -> tuple[float, float]:
@@ -102,6 +107,36 @@ def long_run(trials: int, jobs: int, path: str) -> None:
     print(f"{trials} designs in {wall:.0f} s; driver {cpu:.2f} ms CPU a design; journal {size:.0f} MiB")
 
 
+def nodes(most: int) -> None:
+    """Clusters of 1 to `most` nodes against W / (1.01 t), as long as the driver has time."""
+    from ray.cluster_utils import Cluster
+    from sweeps import wide
+
+    print(f"designs that sleep {ASLEEP * 1e3:.0f} ms, {CPUS} workers a node")
+    print(f"{'nodes':>6} {'workers':>8} {'designs/s':>10} {'formula':>8} {'ratio':>6} {'driver CPU a design':>20} {'memory':>9}")
+    own = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
+    for count in range(1, most + 1):
+        cluster = Cluster(initialize_head=True, head_node_args=own)
+        try:
+            for _ in range(count):
+                cluster.add_node(num_cpus=CPUS, object_store_memory=STORE)
+            workers, cpu = CPUS * count, time.process_time()
+            chosen = {"sampler": "random", "trials": PER_WORKER * workers, "seed": 0, "jobs": workers}
+            where = {"engine": "burning_engine:asleep100", "executor": "ray", "address": cluster.address}
+            rate, _ = steady(wide(), **chosen, **where)
+            cpu = (time.process_time() - cpu) / chosen["trials"]
+            formula = min(workers / (1.01 * ASLEEP), 1 / cpu)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(
+                f"{count:>6} {workers:>8} {rate:>10.1f} {formula:>8.1f} {rate / formula:>6.2f}"
+                f" {cpu * 1e3:>17.2f} ms {peak:>5.0f} MiB",
+                flush=True,
+            )
+        finally:
+            sys.modules["ray"].shutdown()
+            cluster.shutdown()
+
+
 def feed(trials: int, path: str) -> None:
     """What a design costs the driver, by the number of workers that it feeds; no process of theirs runs."""
     space = load_space(path)
@@ -128,10 +163,13 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--long", type=int)
     options.add_argument("--feed", type=int)
+    options.add_argument("--nodes", type=int)
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--space", default="spaces/transformer1t.yaml")
     given = options.parse_args()
-    if given.feed:
+    if given.nodes:
+        nodes(given.nodes)
+    elif given.feed:
         feed(given.feed, given.space)
     elif given.long:
         long_run(given.long, given.jobs, given.space)

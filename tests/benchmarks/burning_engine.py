@@ -1,4 +1,4 @@
-"""Engines that burn a known amount of CPU and then answer in closed form, for `bench_ray.py` and `bench_million.py`."""
+"""Engines that take a known time and then answer in closed form, for `bench_ray.py` and `bench_million.py`."""
 
 from __future__ import annotations
 
@@ -39,3 +39,9 @@ def ms5(design: Design) -> Result:
 def ms50(design: Design) -> Result:
     """50 ms of CPU."""
     return _burn(50e-3, design)
+
+
+def asleep100(design: Design) -> Result:
+    """100 ms of no CPU, so that many workers share a small machine."""
+    time.sleep(0.1)
+    return _burn(0.0, design)
