@@ -2,9 +2,9 @@
 
 With `--long N` one run of N designs of the fast engine through Ray, and the driver's memory as it goes. With `--feed N`
 what N designs cost the driver by itself, without Ray: its workers are on paper (`paper_workers.py`). With `--nodes N`
-clusters of 1 to N nodes, all on this machine, whose designs sleep, against the formula of docs/scaling.md. Start-up (from
-the call to the first outcome) is told apart; a study is a random sampler's, with its journal. Runs alternate, because
-other work on the machine comes and goes; the best of each is shown.
+clusters of 1 to N nodes, all on this machine, whose designs sleep, against the formula of docs/scaling.md. Start-up
+(from the call to the first outcome) is told apart; a study is a random sampler's, with its journal. Runs alternate,
+because other work on the machine comes and goes; the best of each is shown.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def nodes(most: int) -> None:
     from sweeps import wide
 
     print(f"designs that sleep {ASLEEP * 1e3:.0f} ms, {CPUS} workers a node")
-    print(f"{'nodes':>6} {'workers':>8} {'designs/s':>10} {'formula':>8} {'ratio':>6} {'driver CPU a design':>20} {'memory':>9}")
+    print(" nodes  workers  designs/s  formula  ratio  driver CPU a design    memory")
     own = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
     for count in range(1, most + 1):
         cluster = Cluster(initialize_head=True, head_node_args=own)
