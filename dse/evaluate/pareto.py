@@ -101,13 +101,14 @@ def worth_mask(front: Matrix) -> NDArray[np.bool_]:
     """Which members of a front `[N, M]` lie where a percent of one objective buys at least `WORTH` percent of another.
 
     These are the members within the box of those that are best by some sum of logarithms whose weights differ by at
-    most 1 / `WORTH`: proper efficiency with bounded trade-offs (Geoffrion 1968), as far as the front is convex. All of
-    a front with values of 0 or less, which have no percents.
+    most 1 / `WORTH`: proper efficiency with bounded trade-offs (Geoffrion 1968), as far as the front is convex. What is
+    to be maximised is below 0 here. All of a front where an objective has values of both signs, or 0: no percents.
     """
-    if not len(front) or (front <= 0).any():
+    signs = np.sign(front[:1])
+    if not len(front) or (front * signs <= 0).any():
         return np.ones(len(front), bool)
     weights = np.array(list(product((WORTH, 1.0), repeat=front.shape[1])))
-    ends = front[np.argmin(np.log(front) @ weights.T, axis=0)]
+    ends = front[np.argmin((signs * np.log(front * signs)) @ weights.T, axis=0)]
     within: NDArray[np.bool_] = ((front >= ends.min(axis=0)) & (front <= ends.max(axis=0))).all(axis=1)
     return within
 

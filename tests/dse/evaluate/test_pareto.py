@@ -197,6 +197,8 @@ def test_what_is_worth_its_price_does_not_depend_on_units(seed: int) -> None:
     mask = worth_mask(front)
     assert mask.any()
     assert (worth_mask(front * [1e-6, 4.0, 1e9]) == mask).all()
+    rates = np.column_stack([-1 / front[:, 0], front[:, 1:]])
+    assert (worth_mask(rates) == mask).all(), "a time and the rate that it means are worth the same"
 
 
 def units(front: NDArray[np.float64], played: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
