@@ -34,7 +34,7 @@ def evidence(design: Design) -> Evidence:
 
 def evidence_of(npu: Npu, software: Software) -> Evidence:
     """What stands behind the predictions of a stack on a device."""
-    if npu.curve is None:
+    if npu.curve is None or not npu.curve.measured_on:
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:
         device = "kernels" if npu.name in npu.curve.measured_on else "generation"
@@ -50,7 +50,7 @@ def provenance(design: Design) -> dict[str, str]:
         "operators": {
             "kernels": f"fitted on kernels of {npu.name} ({curve})",
             "generation": f"fitted on kernels of its generation ({curve}), by the data sheet of {npu.name}",
-            "data sheet": f"data sheet of {npu.name} alone",
+            "data sheet": f"data sheet of {npu.name} alone" + (f", by an assumed curve ({curve})" if curve else ""),
         }[found.device],
         "software": f"{name}: "
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
+BENT = 0.01
+"""How far a knee is below the line through the ends of its front, in lengths of the front, at the least."""
 WORTH = 0.2
 """Percent of one objective that a percent of another must buy."""
 
@@ -86,7 +88,7 @@ def reference_point(points: Matrix) -> NDArray[np.float64]:
 def knee(front: Matrix) -> int | None:
     """Index of the front's knee: the point farthest below the line through its extremes (Das 1999), normalised.
 
-    With one or two points there is no knee, `None`; with more than two objectives the hyperplane through the
+    With one or two points there is no knee, `None`, nor where none of them is below that line by `BENT`; with more than two objectives the hyperplane through the
     per-objective extremes takes the place of the line.
     """
     low, high = (front.min(axis=0), front.max(axis=0)) if len(front) else (None, None)
@@ -94,7 +96,7 @@ def knee(front: Matrix) -> int | None:
         return None
     span = np.where(high > low, high - low, 1.0)
     below = 1.0 - ((front - low) / span).sum(axis=1)
-    return int(np.argmax(below))
+    return int(np.argmax(below)) if below.max() >= BENT else None
 
 
 def worth_mask(front: Matrix) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import Any
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
+from dse.report.runnable import describe_unrunnable
 from dse.report.units import clean_text, format_brief, format_percent, scale
 from simcore.cost.ownership import YEAR
 from simcore.design.prices import PriceList
@@ -22,8 +23,8 @@ WORTH_SAYING = 0.01
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
-    """A line on prices, one on what the times rest on, one on tokens; then notices, of its results and of the space."""
-    notes = (*describe_tokens(trial), *describe_notices(trial))
+    """A line on prices, one on what the times rest on; on tokens, and on what its stack does otherwise; then notices."""
+    notes = (*describe_tokens(trial), *describe_unrunnable(trial), *describe_notices(trial))
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
 

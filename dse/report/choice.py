@@ -182,6 +182,8 @@ def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]
                 for index, o in enumerate(record.objectives)
             ]
             moved = np.stack(columns, axis=1)
+            if np.array_equal(moved, base):
+                continue  # no objective depends on these prices
             kept = np.flatnonzero(front_mask(moved))
             index = knee(moved[kept])
             if index is not None:

@@ -93,7 +93,7 @@ class Design(Frozen):
     system: System = System()
     """Algorithms of collectives, and the order in which their chunks use the network."""
     software: NamedSoftware = Field(default_factory=usual_software)
-    """The stack that trains."""
+    """The stack that trains; unless given the usual one on its NPUs."""
     cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
     """The price list."""
     reliability: NamedReliability = Field(default_factory=usual_reliability)
@@ -118,7 +118,9 @@ class Design(Frozen):
 
     @model_validator(mode="after")
     def _settle(self) -> Design:
-        """Fill in what the software decides; what was given stays known (`model_fields_set`)."""
+        """Fill in the software, and what it decides; what was given stays known (`model_fields_set`)."""
+        if "software" not in self.model_fields_set:
+            self.__dict__["software"] = usual_software(self.cluster.npu.name)
         for name in OF_JOB:
             self.__dict__[name] = _settled(getattr(self, name), self.software)
         if self.jobs is not None:

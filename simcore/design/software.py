@@ -129,9 +129,13 @@ _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "gradien
 """Keys of other sections that a stack decides where they are not given."""
 
 
-def usual_software() -> Software:
-    """The stack of a design that names none."""
-    return preset(Software, "software", "megatron-core")
+_USUAL = ("megatron-core", "maxtext")
+
+
+def usual_software(npu: str = "") -> Software:
+    """The stack of a design that names none, on NPUs called `npu`: the first usual one that there is a version of."""
+    usual = [preset(Software, "software", name) for name in _USUAL]
+    return next((stack for stack in usual if npu not in stack.not_on), usual[0])
 
 
 NamedSoftware = Annotated[Software, *named(Software, "software")]

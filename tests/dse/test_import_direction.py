@@ -138,8 +138,8 @@ ORDER = {
         *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "traces"),
     ),
     "dse": (
-        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "report"),
-        *("export", "explain", "catalogue", "door", "reproduce", "cli"),
+        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "export"),
+        *("report", "explain", "catalogue", "door", "reproduce", "cli"),
     ),
 }
 """The folders and root modules of each package in the order in which they are read: none imports a later one."""

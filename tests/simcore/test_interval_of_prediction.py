@@ -60,9 +60,16 @@ def test_a_design_with_tensors_beside_the_npus_own_memory_is_less_certain() -> N
 
 
 def test_a_stack_without_a_version_for_a_device_is_named() -> None:
-    assert "no version of it" in provenance(trained("tpu-v6e"))["software"]
+    assert "no version of it" in provenance(trained("tpu-v6e", "megatron-core"))["software"]
     assert "no version of it" not in provenance(trained("tpu-v6e", "maxtext"))["software"]
-    assert "no version of it" not in provenance(trained("h100-80gb"))["software"]
+
+
+def test_a_design_that_names_no_stack_has_one_that_there_is_for_its_npus() -> None:
+    stacks = {"tpu-v6e": "maxtext", "h100-80gb": "megatron-core", "gaudi2": "megatron-core"}
+    for npu, stack in stacks.items():
+        document = trained(npu).document()
+        del document["software"]
+        assert design_from(document).software.name == stack
 
 
 def test_software_that_nothing_was_fitted_to_has_the_errors_of_the_wrong_stack() -> None:

@@ -204,3 +204,10 @@ def test_what_is_worth_its_price_does_not_depend_on_units(seed: int) -> None:
 def units(front: NDArray[np.float64], played: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Of a front in one scenario, which is what was predicted where nothing is said."""
     return compromise_units(front, (front if played is None else played).T[:, :, None])[:, 0, 0]
+
+
+def test_a_front_that_bends_outwards_has_no_knee() -> None:
+    """Its ends are equally far from the line through them: either would be picked by the order of rows."""
+    front = np.array([[14.47, 28.60], [31.69, 22.71], [34.15, 19.72]])
+    assert knee(front) is knee(front[::-1]) is None
+    assert knee(np.array([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])) is None
