@@ -88,8 +88,8 @@ def reference_point(points: Matrix) -> NDArray[np.float64]:
 def knee(front: Matrix) -> int | None:
     """Index of the front's knee: the point farthest below the line through its extremes (Das 1999), normalised.
 
-    With one or two points there is no knee, `None`, nor where none of them is below that line by `BENT`; with more than two objectives the hyperplane through the
-    per-objective extremes takes the place of the line.
+    There is none, `None`, with one or two points, nor where no point is below that line by `BENT`. With more than two
+    objectives the hyperplane through the per-objective extremes takes the place of the line.
     """
     low, high = (front.min(axis=0), front.max(axis=0)) if len(front) else (None, None)
     if low is None or high is None or len(np.unique(front, axis=0)) < 3:

@@ -23,8 +23,9 @@ def describe_unrunnable(trial: TrialRecord) -> Iterator[str]:
         return
     for target in TARGETS.values():
         if design.software.name in target.software and (unsaid := _unsaid(design, target.name)):
-            more = f"dse export RUN {trial.number} --for {target.name}"
-            yield f"{design.software.name} does not run this as it is: {', '.join(map(_told, unsaid))}; {more} says more."
+            said = ", ".join(map(_told, unsaid))
+            more = f"dse export RUN {trial.number} --for {target.name} says more"
+            yield f"{design.software.name} does not run this as it is: {said}; {more}."
     if kind_of(design.workload).trained and design.parallelism.expert > 1:
         yield (
             "Not counted: uneven routing. All experts have as many tokens here; in training the NPU of the busiest ones"
