@@ -34,7 +34,7 @@ def evidence(design: Design) -> Evidence:
 
 def evidence_of(npu: Npu, software: Software) -> Evidence:
     """What stands behind the predictions of a stack on a device."""
-    if npu.curve is None or not npu.curve.measured_on:
+    if npu.curve is None or (npu.curve.name and not npu.curve.measured_on):  # that of a generation, and assumed
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:
         device = "kernels" if npu.name in npu.curve.measured_on else "generation"

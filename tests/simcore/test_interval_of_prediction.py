@@ -59,6 +59,11 @@ def test_a_design_with_tensors_beside_the_npus_own_memory_is_less_certain() -> N
     assert ratios(trained("h100-80gb", memory={"expanded": unused})) == (low, high)
 
 
+def test_a_generation_of_which_nothing_was_measured_is_known_by_data_sheets() -> None:
+    assert ratios(trained("l40s")) == DATA_SHEET
+    assert "by an assumed curve (ada)" in provenance(trained("l40s"))["operators"]
+
+
 def test_a_stack_without_a_version_for_a_device_is_named() -> None:
     assert "no version of it" in provenance(trained("tpu-v6e", "megatron-core"))["software"]
     assert "no version of it" not in provenance(trained("tpu-v6e", "maxtext"))["software"]
