@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 Kind = Literal["int", "float", "bool", "text", "null"]
 GAP = "\t"
-_PIECE = re.compile(r'((?:[{}\[\],:]++|"(?:[^"\\]++|\\.)*+":)*+)("(?:[^"\\]++|\\.)*+"|[^\[\]{},:"]++)?')
-"""Brackets, commas and keys; then a leaf."""
+_TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_PIECE = re.compile(rf'((?:[{{}}\[\],:]+|{_TEXT}:)*)({_TEXT}|[^\[\]{{}},:"]+)?')
+"""Brackets, commas and keys; then a leaf. Nothing possessive: before 3.11.4 Python loses groups there (gh-101955)."""
 _WORDS: dict[str, tuple[Kind, Any]] = {
     "null": ("null", None),
     "true": ("bool", True),
