@@ -10,10 +10,10 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
+
+from changed import changed
 
 from simcore.check.load import design_from
 from simcore.collective import routed
@@ -42,7 +42,6 @@ between nodes too; in the model they take time inside a node alone. Low-latency 
 """
 
 
-@cache
 def _network(device: str, nodes: int) -> tuple[Chunker, tuple[GroupSlice, ...]]:
     document: dict[str, Any] = {
         "workload": {"collective": "all_to_all", "size": "1 MB"},
@@ -57,9 +56,9 @@ def predicted(row: dict[str, str], way: Way, width: float, kernels: bool = True)
     """Seconds of a dispatch or a combine of a row; without `kernels` what the links alone take."""
     nodes, tokens, hidden = int(row["nodes"]), int(row["tokens"]), int(row["hidden"])
     routing = Routing(int(row["experts"]), int(row["top_k"]), nodes, min(nodes, MOST_NODES))
-    chunker, group = _network(row["device"], nodes)
     size = int(hidden * width)
-    with mock.patch.object(routed, "MULTIPROCESSORS", int(row["multiprocessors"])):
+    with changed(routed, "MULTIPROCESSORS", int(row["multiprocessors"])):
+        chunker, group = _network(row["device"], nodes)
         (path,) = chunker.split_collective(routing.kind(way, size if kernels else 0), group, tokens * size).paths
     once = [phase.serialization for phase in path]  # the slowest phase serves every chunk, the others its first or last
     return (sum(once) + (CHUNKS - 1) * max(once) + sum(phase.latency for phase in path)) / 1e12

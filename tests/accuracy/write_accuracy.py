@@ -13,12 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "simcore" / "astra"))
 
 import astra_cases  # noqa: E402  # the measured cases live with their tests
+from changed import changed  # noqa: E402  # beside this file
 from dispatch_section import dispatch_section  # noqa: E402  # beside this file
 from iterations_section import iterations_sections  # noqa: E402  # beside this file
 from links_section import link_section  # noqa: E402
@@ -170,7 +170,7 @@ def themis_section() -> Iterator[str]:
         policy: {name: _mean([utilization(name, policy, size) for size in SIZES]) for name in TOPOLOGIES}
         for policy in POLICIES
     }
-    with mock.patch.object(chunks, "INTER_DIMENSION", {**INTER_DIMENSION, "themis": Themis(lower_first=False)}):
+    with changed(chunks, "INTER_DIMENSION", {**INTER_DIMENSION, "themis": Themis(lower_first=False)}):
         other = {
             policy: {name: _mean([utilization(name, policy, size) for size in SIZES]) for name in TOPOLOGIES}
             for policy in ("Themis+FIFO", "Themis+SCF")
