@@ -10,14 +10,13 @@ from dse.report.units import clean_text
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.document.problem import InputError
-from simcore.workload.base import kind_of
 
 _LONGEST = 24
 """Characters of a value that is told; of longer ones the key alone."""
 
 
 def describe_unrunnable(trial: TrialRecord) -> Iterator[str]:
-    """A line where the stack of a design does not run it as it was simulated; one on what experts leave open."""
+    """A line where the stack of a design does not run it as it was simulated."""
     design = None if trial.design is None else parse_design(trial.design)[0]
     if design is None or design.jobs is not None:
         return
@@ -26,11 +25,6 @@ def describe_unrunnable(trial: TrialRecord) -> Iterator[str]:
             said = ", ".join(map(_told, unsaid))
             more = f"dse export RUN {trial.number} --for {target.name} says more"
             yield f"{design.software.name} does not run this as it is: {said}; {more}."
-    if kind_of(design.workload).trained and design.parallelism.expert > 1:
-        yield (
-            "Not counted: uneven routing. All experts have as many tokens here; in training the NPU of the busiest ones"
-            " takes longer, and needs more memory."
-        )
 
 
 def _unsaid(design: Design, target: str) -> list[Unsaid]:

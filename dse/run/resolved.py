@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from dse.space.space import Space
+from dse.space.stack import usual_stack
 from simcore import catalog
 from simcore.design.reliability import usual_reliability
-from simcore.design.software import usual_software
 from simcore.document.problem import format_path
 
 _PRESETS = {
@@ -31,30 +31,14 @@ def resolved(space: Space) -> dict[str, Any]:
     """
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
-    stacks = {usual_software(npu).name for npu in _names_of_npus(out.get("cluster"))} or {usual_software().name}
-    if len(stacks) == 1:
-        out.setdefault("software", stacks.pop())
+    if stack := usual_stack(out.get("cluster")):
+        out.setdefault("software", stack)
     out.setdefault("reliability", usual_reliability().name)
     for holder in _holders(out):
         for path, section in _PRESETS.items():
             _spell(holder, path, section)
         _spell_libraries(holder.get("cluster") if isinstance(holder, dict) else None)
     return out
-
-
-def _names_of_npus(cluster: Any) -> Iterator[str]:
-    """The names of the NPUs of a cluster, or of its alternatives."""
-    if isinstance(cluster, list):
-        for entry in cluster:
-            yield from _names_of_npus(entry)
-    elif isinstance(cluster, dict):
-        for key, value in cluster.items():
-            if key == "npu":
-                listed = value["choice"] if isinstance(value, dict) and "choice" in value else [value]
-                for npu in listed:
-                    yield str(npu.get("name") or npu.get("base") or "") if isinstance(npu, dict) else str(npu)
-            else:
-                yield from _names_of_npus(value)
 
 
 def _holders(document: dict[str, Any]) -> Iterator[Any]:

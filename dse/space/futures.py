@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dse.space.hole import KINDS_OF_HOLE
 from dse.space.jobs import JOB_KEYS, Job, Jobs, WrittenJob, read_name, read_weight, unknown_key_problems
+from dse.space.stack import usual_stack
 from simcore.design.change import assign, parse_path
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import usual_reliability
@@ -222,7 +223,8 @@ def _changed(
         assert path is not None
         section = str(path[0])
         if section not in sections:
-            sections[section] = copy.deepcopy(data.get(section, _DEFAULTS.get(section, dict)()))
+            usual = _DEFAULTS[section](data) if section in _DEFAULTS else {}
+            sections[section] = copy.deepcopy(data.get(section, usual))
             places[(section,)] = (section,)
         hole = _hole_on(sections, path)
         wrong = None if hole is None else Problem((), "a path without a hole on its way", f"one at {format_path(hole)}")
@@ -233,11 +235,12 @@ def _changed(
     return replace(job, sections=sections, places=places)
 
 
-_DEFAULTS: Mapping[str, Callable[[], Any]] = {
-    "cost": lambda: "libra",
-    "software": lambda: usual_software().name,
-    "reliability": lambda: usual_reliability().name,
+_DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "cost": lambda data: "libra",
+    "software": lambda data: usual_stack(data.get("cluster")) or usual_software().name,
+    "reliability": lambda data: usual_reliability().name,
 }
+"""What a document means where it has no such section, by the document."""
 
 
 def _hole_on(sections: Mapping[str, Any], path: Path) -> Path | None:

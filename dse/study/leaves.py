@@ -18,7 +18,7 @@ Kind = Literal["int", "float", "bool", "text", "null"]
 GAP = "\t"
 _TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _PIECE = re.compile(rf'((?:[{{}}\[\],:]+|{_TEXT}:)*)({_TEXT}|[^\[\]{{}},:"]+)?')
-"""Brackets, commas and keys; then a leaf. Nothing possessive: before 3.11.4 Python loses groups there (gh-101955)."""
+"""Brackets, commas and keys; then a leaf. Nothing possessive: Python 3.11.2 loses groups there (gh-101955)."""
 _WORDS: dict[str, tuple[Kind, Any]] = {
     "null": ("null", None),
     "true": ("bool", True),

@@ -130,12 +130,13 @@ _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "gradien
 
 
 _USUAL = ("megatron-core", "maxtext")
+"""Of these each NPU has one: the last has a version for all."""
 
 
 def usual_software(npu: str = "") -> Software:
     """The stack of a design that names none, on NPUs called `npu`: the first usual one that there is a version of."""
-    usual = [preset(Software, "software", name) for name in _USUAL]
-    return next((stack for stack in usual if npu not in stack.not_on), usual[0])
+    usual = (preset(Software, "software", name) for name in _USUAL)
+    return next(stack for stack in usual if npu not in stack.not_on)
 
 
 NamedSoftware = Annotated[Software, *named(Software, "software")]

@@ -10,11 +10,20 @@ from simcore.design.design import Design
 from simcore.design.dimension import block_of
 from simcore.engine.ranges import ranges_of
 from simcore.system.trees import fallback_notes
+from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
+
+UNEVEN = (
+    "uneven routing: all experts have as many tokens here, and in training the NPU of the busiest ones takes longer "
+    "and needs more memory"
+)
+"""What is said of experts on several NPUs."""
 
 
 def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     yield from unmodelled_penalties(design)
+    if design.parallelism.expert > 1 and kind_of(design.workload).trained:
+        yield UNEVEN
     if engine == "flow":
         yield from ranges_of(design, beside)
     if engine != "reference_links":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from dse.evaluate.record import TrialRecord
 from dse.report.runnable import describe_unrunnable
 from simcore.check.load import design_from
@@ -33,9 +31,3 @@ def test_a_schedule_that_its_stack_lacks_is_named_with_what_runs_instead() -> No
         "dse export RUN 7 --for megatron says more."
     )
     assert told(schedule="dualpipe-v", interleave=2, software="maxtext") == [], "no export knows that stack"
-
-
-@pytest.mark.parametrize(("expert", "count"), [(1, 0), (8, 1)])
-def test_experts_on_several_npus_may_be_busy_unevenly(expert: int, count: int) -> None:
-    lines = told("mixtral-8x7b", expert=expert)
-    assert sum("uneven routing" in line for line in lines) == count

@@ -12,7 +12,7 @@ from dse.evaluate.read import read_result
 from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_notices
 from simcore.check.load import design_from
-from simcore.engine.notices import notices_of
+from simcore.engine.notices import UNEVEN, notices_of
 from simcore.engine.ranges import ITERATIONS, JOBS
 from simcore.result import NOTICES
 from simcore.simulate import simulate
@@ -140,3 +140,15 @@ def test_jobs_that_share_links_say_how_far_they_can_be_off_and_others_nothing() 
     (said,) = simulate(spread, "flow").not_modelled
     assert f"off by {JOBS['ring'][4]} %" in said
     assert simulate(spread.with_("jobs[0].placement", "packed"), "flow").not_modelled == ()
+
+
+@pytest.mark.parametrize(("expert", "said"), [(1, False), (8, True)])
+def test_experts_on_several_npus_may_be_busy_unevenly(expert: int, said: bool) -> None:
+    design = design_from(
+        {
+            "workload": {"model": "mixtral-8x7b", "global_batch": 64, "precision": "bf16"},
+            "parallelism": {"pipeline": 4, "expert": expert},
+            "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 32},
+        }
+    )
+    assert (UNEVEN in notices_of("fast", design)["not_modelled"]) == said
