@@ -177,11 +177,16 @@ def _of_degree(path: str, degree: str) -> Callable[[Document], str | None]:
 
 
 def _recompute(design: Document) -> str | None:
-    """What is recomputed; of layers that differ, which."""
+    """What is recomputed, with its modules or number of layers where they are given; of layers that differ, which."""
     ranges = _value_at(design, "parallelism.layers")
     section = _value_at(design, "parallelism.recompute")
     if not isinstance(ranges, list):
-        return None if section is None else shorten_value(section)
+        if section in (None, "none"):
+            return section
+        modules, layers = (_value_at(design, f"parallelism.recompute_{part}") for part in ("modules", "layers"))
+        of = [shorten_value(modules)] if modules else []
+        of += [f"{shorten_value(layers)} layers of a stage"] if layers else []
+        return shorten_value(section) + (f" ({', '.join(of)})" if of else "")
     ways = [(row.get("recompute", section), row.get("layers")) for row in ranges if isinstance(row, Mapping)]
     told = [f"{how} in layers {which}" for how, which in ways if how not in (None, "none")]
     return ", ".join(told) or "none"
@@ -278,6 +283,10 @@ _SERVERS = (
     "parallelism.gradients",
     *(f"parallelism.gradients.parameter_server.{key}" for key in ParameterServer.model_fields),
 )
+_RECOMPUTE = (
+    *("parallelism.recompute", "parallelism.recompute_modules", "parallelism.recompute_layers"),
+    "parallelism.layers",
+)
 _SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
 
 
@@ -308,7 +317,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("schedule", "{}", "parallelism.schedule"),
     _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
     _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
-    Aspect("recompute", "recompute {}", ("parallelism.recompute", "parallelism.layers"), _recompute, "none"),
+    Aspect("recompute", "recompute {}", _RECOMPUTE, _recompute, "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
     Aspect(
         "context by",
@@ -320,6 +329,8 @@ ASPECTS: tuple[Aspect, ...] = (
     Aspect(
         "dispatch", "dispatch by {}", ("parallelism.dispatch",), _of_degree("parallelism.dispatch", "expert"), "rank"
     ),
+    _simple_aspect("expert overlap", "expert exchanges beside computation", "parallelism.expert_overlap", "no"),
+    _simple_aspect("tensor overlap", "tensor collectives beside computation", "parallelism.tensor_overlap", "no"),
     _simple_aspect("partition", "neurons by {}", "workload.partition"),
     Aspect("servers", "{}", _SERVERS, _servers, "all-reduce"),
     _simple_aspect("bucket", "bucket {}", "parallelism.bucket", "25 MB"),

@@ -14,7 +14,7 @@ from dse.report.units import clean_text
 _JOB = ("workload", "batch", "sequence", "precision")
 _HOW = (
     *("ZeRO", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "servers"),
-    *("partition", "placement", "expanded memory", "software"),
+    *("expert overlap", "tensor overlap", "partition", "placement", "expanded memory", "software"),
 )
 
 _IF_OPEN = {"dispatch": "parallelism.dispatch", "software": "software"}

@@ -96,12 +96,14 @@ def _describe_bound(outcome: Result, most: int = 3) -> str:
 def _describe_memory(outcome: Result) -> str:
     if outcome.memory_bytes is None or outcome.memory_capacity_bytes <= 0:
         return ""
-    share = outcome.memory_bytes.reserved / outcome.memory_capacity_bytes
-    if share > 1:
-        return f"memory {format_percent(share - 1)} over its capacity"
-    beside = outcome.memory_bytes.expanded
-    held = f", {format_with_unit(beside, 'B')} of it beside the NPU's own" if beside else ""
-    return f"memory {format_percent(share)} full{held}"
+    memory, whole = outcome.memory_bytes, outcome.memory_capacity_bytes
+    shares, held = [memory.reserved / whole], ""
+    if memory.own is not None and memory.expanded:
+        shares = [(memory.reserved - memory.expanded) / memory.own, memory.expanded / (whole - memory.own)]
+        held = f", {format_with_unit(memory.expanded, 'B')} more beside the NPU's own"
+    if max(shares) > 1:
+        return f"memory {format_percent(max(shares) - 1)} over its capacity"
+    return f"memory {format_percent(shares[0])} full{held}"
 
 
 def _describe_cost(outcome: Result) -> str:

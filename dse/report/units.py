@@ -27,7 +27,7 @@ _STEPS: dict[str, _Steps] = {
     "J/token": ((1.0, "J/token"), (1e-3, "mJ/token"), (1e-6, "uJ/token")),
     "J/sample": ((1.0, "J/sample"), (1e-3, "mJ/sample"), (1e-6, "uJ/sample")),
     "$/sample": ((1.0, "$/sample"), (1e-3, "$/k samples"), (1e-6, "$/M samples"), (1e-9, "$/G samples")),
-    "$/token": ((1.0, "$/token"), (1e-3, "$/k tokens"), (1e-6, "$/M tokens"), (1e-9, "$/G tokens")),
+    "$/token": ((1.0, "$/token"), (1e-6, "$/M tokens")),
     "tokens": ((1e12, "T tokens"), (1e9, "G tokens"), (1e6, "M tokens"), (1.0, "tokens")),
     "tokens/s": ((1e6, "M tokens/s"), (1e3, "k tokens/s"), (1.0, "tokens/s")),
     "samples/s": ((1e6, "M samples/s"), (1e3, "k samples/s"), (1.0, "samples/s")),
@@ -134,6 +134,10 @@ def clean_text(text: object) -> str:
 
 
 def shorten_text(text: object, length: int) -> str:
-    """`text`, cleaned, in at most `length` characters."""
+    """`text`, cleaned, in at most `length` characters; it ends with a whole entry or word where one ends near there."""
     whole = clean_text(text)
-    return whole if len(whole) <= length else whole[: length - 1] + "…"
+    if len(whole) <= length:
+        return whole
+    kept = whole[: length - 1]
+    ends = max(map(kept.rfind, " /,_")) + 1
+    return (kept[:ends] if ends > length // 2 else kept).rstrip(" ") + "…"

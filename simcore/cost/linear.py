@@ -77,9 +77,9 @@ def linear_items(design: Design) -> Iterator[Item]:
     yield from memory_items(design)
 
 
-def memory_items(design: Design) -> Iterator[Item]:
-    """Memory beyond the NPUs' own; nothing where there is none."""
-    size, prices = memory_beyond(design) * design.cluster.npus, design.cost
+def memory_items(design: Design, included: float = 0.0) -> Iterator[Item]:
+    """Memory beyond the NPUs' own, and beyond the `included` of each NPU [B]; nothing where there is none."""
+    size, prices = (memory_beyond(design) - included) * design.cluster.npus, design.cost
     if size:
         price, source = prices.memory * GB, prices.sources.get("memory", "")
         ends = _between(prices, "memory", price)

@@ -14,7 +14,7 @@ from simcore.cost.rest import READ_PER_NPU, READS_FOR_WRITES
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
-from simcore.design.node import Node
+from simcore.design.node import Node, node_of
 from simcore.design.once import once, once_for
 from simcore.design.prices import PriceList
 from simcore.design.same import Same
@@ -39,7 +39,16 @@ def bill_of(design: Design) -> Bill:
     """The bill of a checked design; its sums are `cluster_cost`."""
     if not design.cost.by_parts:
         return Bill((*linear_items(design), *pool_items(design), *server_items(design)))
-    return Bill((*pieces_of(design).items, *memory_items(design), *server_items(design)))
+    return Bill((*pieces_of(design).items, *memory_items(design, _host_memory(design)), *server_items(design)))
+
+
+def _host_memory(design: Design) -> float:
+    """What of an NPU's expanded memory its node is sold with, and its price holds [B]; a pool of more NPUs is extra."""
+    memory, node = design.cluster.memory, node_of(design.cluster)
+    more = None if memory is None else memory.expanded
+    if more is None or node is None or more.fabric or more.edge or more.shared_by > node.size:
+        return 0.0
+    return min(more.share, max((sold.capacity for sold in node.expanded), default=0.0))
 
 
 def pieces_of(design: Design) -> Pieces:

@@ -56,11 +56,11 @@ def reserve(design: Design, memory: Memory) -> Memory:
         return add_reserved(design, memory)
     if expanded.spills:
         memory = add_reserved(design, memory)
-        return replace(memory, expanded=max(0.0, memory.reserved - own_capacity(design)))
+        return replace(memory, expanded=max(0.0, memory.reserved - own_capacity(design)), own=own_capacity(design))
     kept = {*expanded.place, "gradients"} if expanded.streams else set(expanded.place)
     there = sum(getattr(memory, part) for part in kept)
     loose = memory.activations if "activations" in expanded.place else 0.0
-    return replace(add_reserved(design, memory, loose), expanded=there)
+    return replace(add_reserved(design, memory, loose), expanded=there, own=own_capacity(design))
 
 
 def fits(design: Design, memory: Memory) -> bool:

@@ -48,6 +48,8 @@ class Memory:
     """Keys and values of the requests, where a model is served."""
     expanded: float | None = None
     """What of `reserved` lies in the expanded memory, where there is one."""
+    own: float | None = None
+    """What the NPU's own memory can hold, where there is an expanded one beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,7 @@ _OF_SOME = {
     "stage",
     "kv_cache",
     "expanded",
+    "own",
     "tokens_to_train",
     "tokens_to_train_interval",
     "time_to_first_token_s",

@@ -254,7 +254,7 @@ class Chunker:
         if kind not in ORDERED_KINDS:
             order = group[::-1] if kind == "broadcast" else group
             return Chunks([[self.phase(kind, where, chunk, chunk) for where in order]], [0] * chunks)
-        if len(group) > 1 and self.design.algorithms[group[0].dimension] == FLAT_RING:
+        if len(group) > 1 and any(self.design.algorithms[where.dimension] == FLAT_RING for where in group):
             reached, kernels = map(self.rate_reached, group), (self._kernel_of(kind, where) for where in group)
             phase = flat_ring_phase(self.design, kind, group, chunk, [*reached], next(filter(None, kernels), None))
             return Chunks([[phase]], [0] * chunks)

@@ -162,13 +162,18 @@ def _memory(result: Result) -> Table:
     if memory is None:
         return _part("no memory to speak of")
     table = _part(f"memory ({'fits' if result.fits else 'does not fit'})", "", "")
+    whole = result.memory_capacity_bytes
     for name, size in {**memory_parts(memory), "in all": memory.reserved}.items():
         if size > _LEAST_SIZE:
-            share = format_percent(size / result.memory_capacity_bytes)
+            share = "" if memory.own is not None else format_percent(size / whole)
             table.add_row(name_memory(name), format_with_unit(size, "B"), share)
-    if memory.expanded:
-        table.add_row("of it expanded", format_with_unit(memory.expanded, "B"), "")
-    table.add_row("an NPU has", format_with_unit(result.memory_capacity_bytes, "B"), "")
+    if memory.own is not None:
+        there = memory.expanded or 0.0
+        for where, size, has in (("own", memory.reserved - there, memory.own), ("expanded", there, whole - memory.own)):
+            share = f"{format_percent(size / has)} of {format_with_unit(has, 'B')}"
+            table.add_row(f"in its {where} memory", format_with_unit(size, "B"), share)
+        return table
+    table.add_row("an NPU has", format_with_unit(whole, "B"), "")
     return table
 
 

@@ -47,6 +47,17 @@ def test_context_and_expert_degrees_are_said_where_there_are_any() -> None:
     assert describe(design)["degrees"] == "t8 c2 p16 d8 e4"
 
 
+def test_what_is_recomputed_and_what_overlaps_is_said() -> None:
+    design = studies.design()
+    design["parallelism"] |= {"expert_overlap": True, "tensor_overlap": False, "recompute": "selective"}
+    design["parallelism"] |= {"recompute_modules": ["mlp", "moe_act"], "recompute_layers": None}
+    assert "recompute selective (mlp/moe_act), expert exchanges beside computation, HD" in headline(design)
+    design["parallelism"] |= {"recompute": "full", "recompute_modules": None, "recompute_layers": 2}
+    assert describe(design)["recompute"] == "full (2 layers of a stage)"
+    design["parallelism"]["recompute"] = "none"
+    assert describe(design)["recompute"] == "none"
+
+
 def test_a_single_collective_and_a_fabric_have_names_too() -> None:
     design = {
         "workload": {"collective": "all_reduce", "size": "1 GiB"},

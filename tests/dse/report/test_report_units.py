@@ -29,6 +29,7 @@ from dse.report.units import (
         (8000.0, "$", "8 k$"),
         (80 * 2.0**30, "B", "80 GiB"),
         (4.1e5, "W", "410 kW"),
+        (1.2e-8, "$/token", "0.012 $/M tokens"),
         (0.01492, "tokens/s/$", "0.01492 tokens/s/$"),
         (0.5, "", "0.5"),
         (None, "s", "–"),
@@ -38,6 +39,20 @@ from dse.report.units import (
 )
 def test_a_value_has_the_unit_that_suits_it(value: float | None, unit: str, text: str) -> None:
     assert format_with_unit(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "short"),
+    [
+        ("12/12/12/14", 8, "12/12/…"),
+        ("selective (mlp/moe_act)", 20, "selective (mlp/moe_…"),
+        ("a word_of_its_own", 12, "a word_of_…"),
+        ("oneverylongword", 8, "onevery…"),
+        ("short", 8, "short"),
+    ],
+)
+def test_text_is_cut_between_entries(text: str, length: int, short: str) -> None:
+    assert shorten_text(text, length) == short
 
 
 def test_shares_are_percent() -> None:

@@ -36,6 +36,21 @@ def test_hosts_and_the_network_between_nodes_draw_power_under_a_linear_list() ->
     assert bill.watts == pytest.approx(sum(watts.values()))
 
 
+@pytest.mark.parametrize(("more", "paid"), [({}, 0), ({"capacity": "300 GB"}, 44), ({"shared_by": 16}, 16)])
+def test_a_node_comes_with_its_host_memory(more: dict[str, object], paid: float) -> None:
+    """256 GB an NPU; beyond that, and of a pool of more NPUs than a node's, what is more is paid [GB an NPU]."""
+    expanded = {"capacity": "256 GB", "bandwidth": "31.5 GB/s", **more}
+    cluster = {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 128, "memory": {"expanded": expanded}}
+    training = {"workload": {"model": "gpt3-175b", "global_batch": 128}, "parallelism": {"tensor": 8, "pipeline": 8}}
+    for prices, each in (("street-2025", paid), ("libra", expanded_gb(expanded))):
+        design = design_from({**training, "cluster": cluster, "cost": prices})
+        assert cluster_cost(design).memory == pytest.approx(128 * each * 1e9 * design.cost.memory)
+
+
+def expanded_gb(expanded: dict[str, object]) -> float:
+    return float(str(expanded["capacity"]).removesuffix(" GB")) / int(str(expanded.get("shared_by", 1)))
+
+
 def test_a_bill_at_its_maximum_is_the_nameplates_of_its_nodes_and_the_network() -> None:
     bill = bill_of(a100s(16))
     network = sum(item.count * item.watts_max for item in bill.items if item.group == "network")

@@ -123,9 +123,32 @@ def test_one_ring_within_one_dimension_is_the_ring() -> None:
 
 def test_a_ring_over_some_dimensions_only_is_refused() -> None:
     document = design("ring", sizes=(4, 2)).document()
-    document["system"]["collective"] = ["ring", "flat_ring"]
-    with pytest.raises(InputError, match="flat_ring on every dimension or on none"):
+    document["system"]["collective"] = ["flat_ring", "ring"]
+    with pytest.raises(InputError, match="flat_ring on every dimension outside of one that has it"):
         design_from(document)
+
+
+def test_a_group_over_several_dimensions_is_one_ring_whatever_the_inner_ones_do_for_their_own() -> None:
+    mixed, flat = (design("flat_ring", sizes=(4, 2)).document() for _ in range(2))
+    mixed["system"]["collective"] = ["direct", "flat_ring"]
+    for document in (mixed, flat):
+        document["cluster"]["dimensions"][0]["topology"] = "fully_connected"
+    assert differences(design_from(mixed)) == []
+    assert simulate(design_from(mixed)).iteration_time_s == simulate(design_from(flat)).iteration_time_s
+
+
+def test_software_that_joins_all_by_one_ring_runs_on_nodes_that_send_directly() -> None:
+    document = {
+        "workload": {"model": "llama3-8b", "global_batch": 64},
+        "parallelism": {"tensor": 8, "pipeline": 8},
+        "cluster": {"npu": "mi300x", "fabric": "mi300x-node", "npus": 64},
+        "software": "deepspeed",
+    }
+    found = design_from(document)
+    assert found.algorithms == ("direct", "flat_ring")
+    assert design_from(found.document()).document() == found.document()
+    inside = [found.with_("system.collective", ["direct", name]) for name in ("flat_ring", "ring")]
+    assert len({simulate(each).iteration_time_s for each in inside}) == 1
 
 
 def test_a_window_over_neighbours_is_refused() -> None:
