@@ -22,14 +22,14 @@ from dse.space.constraint import Constraint
 from dse.space.interval import design_bound
 from dse.space.objective import Objective
 from dse.space.screen import ScreenedDesign
-from simcore.bounds.design import bound, bound_any_design
+from simcore.bounds.design import bound_any_design, bound_by_compute
 from simcore.check.load import parse_design
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.named_files import Place, know_places, known_places
 from simcore.document.problem import Problem
 from simcore.engine.registry import engine_named
-from simcore.metrics import CLUSTER, metrics, metrics_before, with_measured
+from simcore.metrics import CLUSTER, METRICS, metrics, metrics_before, with_measured
 from simcore.result import Result
 from simcore.simulate import simulate
 
@@ -177,7 +177,7 @@ class Evaluator:
 
     def _cut_outcome(self, known: ScreenedDesign) -> Outcome:
         """A valid design that breaks a constraint known before simulation."""
-        values = self._bounds(bound(known.settled), known.document)
+        values = self._bounds(bound_by_compute(known.settled, self._named & METRICS.keys()), known.document)
         violations = {VALID: 0.0} | {c.name: known.early_violations.get(c.name, 0.0) for c in self.constraints}
         rule, why = known.broken_constraints[0], known.cut_reason or None
         return Outcome(known.key, "cut", values, violations, known.document, cut_by=rule, error=why)

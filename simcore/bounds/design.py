@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from simcore.bounds.collective import CollectiveTime, collective_times
-from simcore.bounds.compute import least_work
+from simcore.bounds.compute import compute_seconds, least_work, work_joules
 from simcore.bounds.graph import bound_graph
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import lost_shares, slowed_time
@@ -91,6 +91,18 @@ def bound(design: Design | Mapping[str, Any]) -> Bounds:
     if isinstance(design, Design):
         return _bound_design(design, bounds_at) if design.jobs is None else _bound_jobs(design)
     return _bound_partial(design)
+
+
+def bound_by_compute(design: Design, named: Collection[str]) -> Bounds:
+    """At least the metrics `named` as `bound` has them, of an iteration that waits for no network: a tenth of the work.
+
+    That is for a training step; of other work it is `bound`.
+    """
+    if design.jobs is not None or not (program := program_of(design)).trained or program.graph is not None:
+        return bound(design)
+    return bounds_at(
+        design, {"iteration_time": compute_seconds(design, program)}, work_joules(design, program), program, named
+    )
 
 
 def bound_any_design(design: Design) -> Bounds:
@@ -276,7 +288,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     held = states.weights + (states.gradients + states.optimizer if trained else 0.0)
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
-    known |= {"memory.peak": held, "memory.reserved": held + _context(document)}
+    known |= {"memory.peak": held, "memory.reserved": held + _context(document, npu)}
     return bounds(figures, known)
 
 
@@ -287,12 +299,12 @@ def _least_interruptions(document: Mapping[str, Any], workload: Workload, npus: 
     return interruptions(_resolve_entry(Reliability, "reliability", document["reliability"]), workload, Counts(npus))
 
 
-def _context(document: Mapping[str, Any]) -> float:
-    """What the software of a partial design takes beside any tensor [B]; nothing where it is open."""
+def _context(document: Mapping[str, Any], npu: Npu) -> float:
+    """What the software of a partial design takes of its NPU beside any tensor [B]; nothing where it is open."""
     if "software" not in document:
         return 0.0
     software: Software = _resolve_entry(Software, "software", document["software"])
-    return software.memory.context
+    return software.memory.beside_tensors(npu.name, 0)
 
 
 def totals_of(workload: Workload) -> Totals | None:

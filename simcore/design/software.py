@@ -57,6 +57,12 @@ class StackMemory(Frozen):
     """Of the process, its kernels and libraries [B]."""
     communicator: Annotated[Size, Field(ge=0)]
     """Buffers of each parallel group of more than one NPU [B]."""
+    left_out_on: tuple[str, ...] = ()
+    """NPUs of the catalogue whose usable memory leaves both out already."""
+
+    def beside_tensors(self, npu: str, groups: int) -> float:
+        """What a process with so many parallel groups takes of such an NPU beside its tensors [B]."""
+        return 0.0 if npu in self.left_out_on else self.context + self.communicator * groups
 
 
 class Software(Frozen):

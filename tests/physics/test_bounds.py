@@ -9,7 +9,7 @@ from designs import ROUNDING, assert_not_beaten, collective, designs, dimension,
 from hypothesis import given, settings
 
 from simcore.bounds.compute import compute_seconds, layers_seconds
-from simcore.bounds.design import bound
+from simcore.bounds.design import bound, bound_by_compute
 from simcore.bounds.many import NetworkFamily, collective_seconds
 from simcore.check.load import design_from
 from simcore.design.design import Design
@@ -36,6 +36,7 @@ def test_every_bound_is_of_a_metric() -> None:
 def test_no_metric_beats_the_bound_of_its_design(design: Design) -> None:
     proven, found = bound(design), metrics(simulate(design))
     assert_not_beaten(proven, found)
+    assert_not_beaten(bound_by_compute(design, METRICS), found)
 
 
 @settings(max_examples=60)

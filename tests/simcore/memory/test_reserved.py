@@ -9,9 +9,11 @@ from designs import dimension, npu, software, training
 
 from simcore import catalog
 from simcore.bounds.design import bound
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.npu import parse_npu
+from simcore.design.software import Software
 from simcore.memory.reserved import count_communicators
 from simcore.metrics import metrics
 from simcore.result import Memory
@@ -92,3 +94,25 @@ def test_reserved_memory_is_known_before_simulation() -> None:
 def test_the_stack_is_part_of_the_document() -> None:
     assert design_from(design().document()).key == design().key
     assert design().document()["software"]["memory"]["slack"] == 1.25
+
+
+@pytest.mark.parametrize(
+    ("card", "fabric", "beside"), [("h100-80gb", "dgx-h100", True), ("tpu-v5p", "tpu-v5p-pod", False)]
+)
+def test_a_process_takes_memory_of_a_gpu_and_nothing_that_a_tpu_has_left(card: str, fabric: str, beside: bool) -> None:
+    document = {
+        "workload": {"model": "llama3-8b", "global_batch": 64, "precision": "bf16"},
+        "parallelism": {"zero": 3},
+        "cluster": {"npu": card, "fabric": fabric, "npus": 64},
+        "software": "maxtext",
+    }
+    found, stack = design_from(document), preset(Software, "software", "maxtext").memory
+    needed = simulate(found).memory_bytes
+    assert isinstance(needed, Memory)
+    taken = stack.context + stack.communicator * count_communicators(found) if beside else 0.0
+    assert needed.reserved - needed.peak == pytest.approx(taken)
+    partial = {**document, "parallelism": {}, "cluster": {"npu": card, "npus": 64}}
+    reserved, peak = (bound(partial)[f"memory.{name}"] for name in ("reserved", "peak"))
+    assert reserved is not None
+    assert peak is not None
+    assert reserved - peak == pytest.approx(stack.context if beside else 0.0)
