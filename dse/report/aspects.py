@@ -182,7 +182,7 @@ def _recompute(design: Document) -> str | None:
     section = _value_at(design, "parallelism.recompute")
     if not isinstance(ranges, list):
         if section in (None, "none"):
-            return section
+            return None if section is None else "none"
         modules, layers = (_value_at(design, f"parallelism.recompute_{part}") for part in ("modules", "layers"))
         of = [shorten_value(modules)] if modules else []
         of += [f"{shorten_value(layers)} layers of a stage"] if layers else []

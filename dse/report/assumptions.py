@@ -24,7 +24,7 @@ WORTH_SAYING = 0.01
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
     """Lines on prices, on what the times rest on, on tokens, on what its stack does otherwise; then notices."""
-    notes = (*describe_tokens(trial), *describe_unrunnable(trial), *describe_notices(trial))
+    notes = (*describe_tokens(trial), *describe_unrunnable(record, trial), *describe_notices(trial))
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
 

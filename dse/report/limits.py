@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.describe import headline
-from dse.report.sensitivity import format_change
+from dse.report.nearest import describe_changes, shares_worse
 from dse.report.summary import Summary
-from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, short_label
+from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
 from dse.space.constraint import parse_constraints
 from dse.whatif.answers import SAFE, Sureness
 from simcore.metrics import METRICS
@@ -58,13 +58,8 @@ def _describe_safer(record: StudyRecord, trial: TrialRecord, known: Mapping[int,
         return f"none of the {len(known):,} designs that were compared is surer to"
     least = min(SAFE, most)
     safe = record.feasible_trials.numbered_among(number for number, sure in known.items() if sure.least_kept >= least)
-    own = record.losses((trial,))[0]
-    worse = ((record.losses(safe) - own) / (abs(own) + (own == 0))).max(axis=1)
-    found = safe[int(worse.argmin())]
-    changes = ", ".join(
-        f"{clean_text(short_label(o.name))} {format_change(o.loss(trial.values[o.name], found.values[o.name]), o.sign)}"
-        for o in record.objectives
-    )
+    found = safe[int(shares_worse(record, safe, trial).argmin())]
+    changes = describe_changes(record, trial, found)
     what = headline(found.decided_document, ("NPUs",))
     share = format_percent(known[found.number].least_kept)
     surest = "does in" if most >= SAFE else f"is the surest of the {len(known):,} that were compared, in"

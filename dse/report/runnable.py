@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from dse.evaluate.record import TrialRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.export import TARGETS, Unsaid, export
+from dse.report.nearest import describe_changes, shares_worse
 from dse.report.units import clean_text
 from simcore.check.load import parse_design
 from simcore.design.design import Design
@@ -15,24 +17,55 @@ _LONGEST = 24
 """Characters of a value that is told; of longer ones the key alone."""
 
 
-def describe_unrunnable(trial: TrialRecord) -> Iterator[str]:
-    """A line where the stack of a design does not run it as it was simulated."""
+_NEAREST = 100
+"""Designs that are looked at, the nearest first, for one that its stack runs as it is."""
+
+
+def describe_unrunnable(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
+    """A line where a stack does not run its design as it was simulated, with the nearest design that it does run."""
+    found = _unsaid_of(trial)
+    if found is None or not found.unsaid:
+        return
+    said = ", ".join(map(_told, found.unsaid))
+    more = f"dse export RUN {trial.number} --for {found.target} says more"
+    yield f"{found.software} does not run this as it is: {said}{_nearest(record, trial)}; {more}."
+
+
+def _nearest(record: StudyRecord, trial: TrialRecord) -> str:
+    """The design nearest in all objectives that its stack runs as it is, and how it differs."""
+    trials = record.feasible_trials
+    order = shares_worse(record, trials, trial).argsort(kind="stable")[:_NEAREST] if len(trials) else ()
+    for place in order:
+        other = trials[int(place)]
+        if (found := _unsaid_of(other)) is not None and found.unsaid == []:
+            return f"; trial {other.number} runs so ({describe_changes(record, trial, other)})"
+    return ""
+
+
+class _Found(NamedTuple):
+    """What a stack that `dse export` knows does otherwise than a design."""
+
+    software: str
+    target: str
+    unsaid: list[Unsaid] | None
+
+
+def _unsaid_of(trial: TrialRecord) -> _Found | None:
+    """What its stack does otherwise than the design of a trial; None where no export knows the stack."""
     design = None if trial.design is None else parse_design(trial.design)[0]
     if design is None or design.jobs is not None:
-        return
-    for target in TARGETS.values():
-        if design.software.name in target.software and (unsaid := _unsaid(design, target.name)):
-            said = ", ".join(map(_told, unsaid))
-            more = f"dse export RUN {trial.number} --for {target.name} says more"
-            yield f"{design.software.name} does not run this as it is: {said}; {more}."
+        return None
+    name = design.software.name
+    target = next((target.name for target in TARGETS.values() if name in target.software), None)
+    return None if target is None else _Found(name, target, _unsaid(design, target))
 
 
-def _unsaid(design: Design, target: str) -> list[Unsaid]:
-    """What of its parallelism a program cannot be told; nothing of a design that it has no model for."""
+def _unsaid(design: Design, target: str) -> list[Unsaid] | None:
+    """What of its parallelism a program cannot be told; None of a design that it has no model for, or refuses."""
     try:
         found = export(design, target).unsaid
     except InputError:
-        return []
+        return None
     return [one for one in found if one.path.startswith("parallelism.")]
 
 

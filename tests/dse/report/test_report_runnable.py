@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import report_studies as studies
+
 from dse.evaluate.record import TrialRecord
 from dse.report.runnable import describe_unrunnable
 from simcore.check.load import design_from
 
 
-def told(model: str = "megatron-22b", software: str = "megatron-core", **parallelism: Any) -> list[str]:
+def trial(
+    number: int = 7,
+    time: float = 1.0,
+    model: str = "megatron-22b",
+    software: str = "megatron-core",
+    **parallelism: Any,
+) -> TrialRecord:
     document = {
         "workload": {"model": model, "global_batch": 64, "precision": "bf16"},
         "parallelism": {"pipeline": 4, **parallelism},
         "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 32},
         "software": software,
     }
-    design = design_from(document).document()
-    return list(describe_unrunnable(TrialRecord(7, "feasible", {}, {}, {}, design=design)))
+    values = {"iteration_time": time, "cost.total": 100.0}
+    return TrialRecord(number, "feasible", values, {}, {}, design=design_from(document).document())
+
+
+def told(*others: TrialRecord, **changes: Any) -> list[str]:
+    asked = trial(**changes)
+    return list(describe_unrunnable(studies.record([*others, asked]), asked))
 
 
 def test_a_usual_design_is_run_as_it_is() -> None:
@@ -31,3 +44,13 @@ def test_a_schedule_that_its_stack_lacks_is_named_with_what_runs_instead() -> No
         "dse export RUN 7 --for megatron says more."
     )
     assert told(schedule="dualpipe-v", interleave=2, software="maxtext") == [], "no export knows that stack"
+
+
+def test_the_nearest_design_that_its_stack_runs_is_named() -> None:
+    others = (
+        trial(1, 1.3, tensor=8),
+        trial(2, 1.1, tensor=8, zero=1),
+        trial(3, 1.05, schedule="dualpipe-v", interleave=2, zero=1),
+    )
+    (line,) = told(*others, schedule="dualpipe-v", interleave=2)
+    assert "schedule dualpipe-v (1f1b instead); trial 2 runs so (time +10 %, cost =); dse export RUN 7" in line

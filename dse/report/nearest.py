@@ -1,0 +1,27 @@
+"""Other trials than the one to build: how near they come to it, and how they differ, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.sensitivity import format_change
+from dse.report.units import clean_text, short_label
+
+
+def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: TrialRecord) -> NDArray[np.float64]:
+    """By which share of its value each of `trials` `[n]` is worse than `trial` in the objective where it is most."""
+    own = record.losses((trial,))[0]
+    worse: NDArray[np.float64] = ((record.losses(trials) - own) / (abs(own) + (own == 0))).max(axis=1)
+    return worse
+
+
+def describe_changes(record: StudyRecord, trial: TrialRecord, other: TrialRecord) -> str:
+    """How another trial differs in the objectives: *time +2.1 %, cost -0.5 %*."""
+    return ", ".join(
+        f"{clean_text(short_label(o.name))} {format_change(o.loss(trial.values[o.name], other.values[o.name]), o.sign)}"
+        for o in record.objectives
+    )
