@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from simcore.compute import times_of
@@ -68,15 +68,15 @@ def work_joules(design: Design, program: Program) -> float:
     return least * _SAFE - draws_of(design).tensor * 1e-9
 
 
-def least_work(program: Program, work: Time) -> Any:
+def least_work(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
     """What the operators of a stage are at least, in the unit of `work`, which says what one is.
 
-    What a collective does in memory is communication.
+    What a collective does in memory is communication. Chunks are played as often as `repeats` says, once unless given.
     """
-    return program.microbatches * least_work_of_microbatch(program, work)
+    return program.microbatches * least_work_of_microbatch(program, work, repeats)
 
 
-def least_work_of_microbatch(program: Program, work: Time) -> Any:
+def least_work_of_microbatch(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
     """The same for one microbatch."""
     p = program.stages
     passes = [
@@ -87,7 +87,11 @@ def least_work_of_microbatch(program: Program, work: Time) -> Any:
         )
         for part in program.parts
     ]
-    own = [sum(passes[program.part_of[chunk * p + stage]] for chunk in range(program.chunks)) for stage in range(p)]
+    often = repeats or [1] * program.chunks
+    own = [
+        sum(times * passes[program.part_of[chunk * p + stage]] for chunk, times in enumerate(often))
+        for stage in range(p)
+    ]
     return min(own)
 
 

@@ -19,7 +19,7 @@ price of the NPUs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -148,7 +148,7 @@ def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
     if program.graph is not None:
         joules = least_work(program, joules_of(design, times_of(design).seconds)) * _SAFE
         return bounds_at(design, {"iteration_time": bound_graph(design, program.graph) / PICOSECONDS}, joules, program)
-    lowering, times, iteration = _bound_iteration(design, program)
+    lowering, times, iteration = bound_iteration(design, program)
     joules = least_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * _SAFE
     if program.trained:
         seconds = max([*iteration.sums(), *_slowed_times(lowering, times, iteration)]) / PICOSECONDS
@@ -157,7 +157,7 @@ def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
         return bounds_at(
             design, {"iteration_time": iteration.serving_time([1] * program.chunks) / PICOSECONDS}, joules, program
         )
-    return bounds_at(design, _serving_bounds(program, lowering, iteration, [1] * program.chunks), joules, program)
+    return bounds_at(design, serving_bounds(program, lowering, iteration, [1] * program.chunks), joules, program)
 
 
 def bound_serving(design: Design, tokens: int) -> dict[str, float]:
@@ -169,11 +169,12 @@ def bound_serving(design: Design, tokens: int) -> dict[str, float]:
     program = program_of(design)
     if not times_of(design).least(1.0):
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
-    lowering, _, iteration = _bound_iteration(design, program)
-    return _serving_bounds(program, lowering, iteration, [1, tokens - 1][: program.chunks])
+    lowering, _, iteration = bound_iteration(design, program)
+    return serving_bounds(program, lowering, iteration, [1, tokens - 1][: program.chunks])
 
 
-def _bound_iteration(design: Design, program: Program) -> tuple[Lowering, list[CollectiveTime], IterationBound]:
+def bound_iteration(design: Design, program: Program) -> tuple[Lowering, list[CollectiveTime], IterationBound]:
+    """A program of operators and collectives, what its types of collectives take, and the sums of both."""
     compute = times_of(design)
     lowering = Lowering(design, place(design)[0], compute)
     programs = lowering.add(program).tolist()
@@ -188,8 +189,8 @@ def _slowed_times(lowering: Lowering, times: list[CollectiveTime], iteration: It
         yield float(slowed_time(stage, times, keys, lost)) * _SAFE
 
 
-def _serving_bounds(
-    program: Program, lowering: Lowering, iteration: IterationBound, repeats: list[int]
+def serving_bounds(
+    program: Program, lowering: Lowering, iteration: IterationBound, repeats: Sequence[float]
 ) -> dict[str, float]:
     """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
     times = {"iteration_time": iteration.serving_time(repeats) / PICOSECONDS}

@@ -16,8 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from simcore.bounds.compute import least_work_of_microbatch
-from simcore.bounds.design import Bounds, bound, bounds_at
+from simcore.bounds.compute import least_work, least_work_of_microbatch
+from simcore.bounds.design import Bounds, bound, bound_iteration, bounds_at, serving_bounds
 from simcore.bounds.iteration import IterationBound
 from simcore.compute import OperatorTimes, times_of
 from simcore.design.design import Design
@@ -25,13 +25,14 @@ from simcore.design.jobs import shares_of
 from simcore.design.npu import Npu
 from simcore.design.same import Same
 from simcore.engine.fast.lower import Lowering
-from simcore.memory.plan import program_of
+from simcore.memory.plan import program_of, sample_of
 from simcore.metrics import METRICS
 from simcore.power.draw import joules_of
 from simcore.program import ModelPart, Program
 from simcore.system.chunks import PICOSECONDS, Chunks
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import place
+from simcore.workload.base import Sample
 
 _TIME = "iteration_time"
 _POWER = ("power", "power.mean")
@@ -48,6 +49,8 @@ def estimate(design: Design, named: Collection[str] = METRICS) -> Bounds:
     if design.jobs is not None:
         alone = [estimate(share.design, (_TIME,))[_TIME] for share in shares_of(design)[0]]
         return bound(design) | {_TIME: max((time for time in alone if time is not None), default=None)}
+    if (known := sample_of(design)) is not None:
+        return _estimate_sample(design, known, named)
     program = program_of(design)
     if not program.trained:
         return bound(design)
@@ -60,6 +63,14 @@ def estimate(design: Design, named: Collection[str] = METRICS) -> Bounds:
     found = bounds_at(design, {_TIME: seconds}, joules, program, {*named, "energy"})
     drawn = found["energy"]
     return found | dict.fromkeys(_POWER, None if drawn is None else drawn / seconds)
+
+
+def _estimate_sample(design: Design, known: Sample, named: Collection[str]) -> Bounds:
+    """Of a model that serves, from some of its tokens."""
+    lowering, _, iteration = bound_iteration(design, known.program)
+    times = serving_bounds(known.program, lowering, iteration, known.repeats)
+    joules = least_work(known.program, joules_of(design, lowering.duration), known.repeats) / PICOSECONDS
+    return bounds_at(design, times, joules, known.program, named)
 
 
 @dataclass(frozen=True)

@@ -292,7 +292,7 @@ class IterationBound:
         """The block that the stage's very last one continues: its last backward, or the last weight gradients."""
         return self.programs[s][0][pipeline.LAST_WEIGHTS if self._split else pipeline.LAST_BACKWARD]
 
-    def way_time(self, first: int, repeats: Sequence[int]) -> Any:
+    def way_time(self, first: int, repeats: Sequence[float]) -> Any:
         """One microbatch through all stages in chunks from `first` on, one block after the other (forward only).
 
         `repeats` says how often each chunk is taken to come.
@@ -303,7 +303,7 @@ class IterationBound:
             for s in range(self.program.stages)
         )
 
-    def serving_sums(self, repeats: Sequence[int]) -> Iterator[Any]:
+    def serving_sums(self, repeats: Sequence[float]) -> Iterator[Any]:
         """What an iteration without training takes at least, said in several ways, each chunk as often as `repeats`."""
         blocks = [[self.block_time(c[pipeline.FORWARD]) for c in stage[: len(repeats)]] for stage in self.programs]
         yield self.way_time(0, repeats)
@@ -312,12 +312,12 @@ class IterationBound:
             own = sum(times * time for times, time in zip(repeats, stage, strict=True))
             yield fill + self.program.microbatches * own + drain
 
-    def serving_time(self, repeats: Sequence[int]) -> int:
-        """The longest of `serving_sums`, in integers [ps]."""
-        longest: int = max(self.serving_sums(repeats))
+    def serving_time(self, repeats: Sequence[float]) -> float:
+        """The longest of `serving_sums` [ps]."""
+        longest: float = max(self.serving_sums(repeats))
         return longest
 
-    def further_sums(self, repeats: Sequence[int]) -> Iterator[Any]:
+    def further_sums(self, repeats: Sequence[float]) -> Iterator[Any]:
         """What follows at least when every request has its first token, chunks from 1 on as often as said.
 
         The last microbatch goes through all stages; and the last stage, which has just ended its part of the first
@@ -327,7 +327,7 @@ class IterationBound:
         yield self.way_time(1, repeats)
         yield self.program.microbatches * sum(times * time for times, time in zip(repeats, last, strict=True))
 
-    def further_time(self, repeats: Sequence[int]) -> int:
-        """The longest of `further_sums`, in integers [ps]."""
-        longest: int = max(self.further_sums(repeats))
+    def further_time(self, repeats: Sequence[float]) -> float:
+        """The longest of `further_sums` [ps]."""
+        longest: float = max(self.further_sums(repeats))
         return longest

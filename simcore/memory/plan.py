@@ -10,7 +10,7 @@ from simcore.layout.settle import settle
 from simcore.memory.expanded import apply_expanded_memory, memory_of
 from simcore.program import Program
 from simcore.result import Memory
-from simcore.workload.base import kind_of, workload_program
+from simcore.workload.base import Sample, kind_of, workload_program
 
 
 @once
@@ -27,6 +27,14 @@ def program_of(design: Design) -> Program:
 
 
 @once
+def sample_of(design: Design) -> Sample | None:
+    """Some chunks of the Program of a checked design of one job (`WorkloadKind.sample`); None where all are needed."""
+    design = settle(design)
+    found = None if lone_job(design) is not design else kind_of(design.workload).sample(design)
+    return None if found is None else found._replace(program=apply_expanded_memory(design, found.program))
+
+
+@once
 def memory_needed(design: Design) -> Memory | None:
     """Memory of the fullest stage of a design; None of a collective, which holds nothing, and where nobody knows.
 
@@ -37,6 +45,7 @@ def memory_needed(design: Design) -> Memory | None:
     if design.jobs is not None:
         of_jobs = [memory_needed(share.design) for share in shares_of(design)[0]]
         return max(filter(None, of_jobs), key=lambda memory: memory.reserved, default=None)
-    program = program_of(design)
+    known = sample_of(design)
+    program = program_of(design) if known is None else known.program
     design = settle(design)
     return memory_of(design, program) if kind_of(design.workload).holds and not program.single else None

@@ -51,6 +51,15 @@ class LayersAlone(NamedTuple):
     """The forward and the backward pass of a layer of a kind, for one microbatch."""
 
 
+class Sample(NamedTuple):
+    """Some chunks of a Program that has many, from which the others follow nearly."""
+
+    program: Program
+    """With those chunks alone, the first one included; what is held is as in all of it."""
+    repeats: tuple[float, ...]
+    """For how many of all chunks each of them stands, itself included."""
+
+
 class Repeated(NamedTuple):
     """A number of a design of which a smaller design of the same kind has less."""
 
@@ -106,6 +115,10 @@ class WorkloadKind(WorkloadForm, ABC):
     def inner_groups(self, design: Design) -> Mapping[str, tuple[str, int]]:
         """Groups that are the innermost members of another one: by name, that group and how many of its NPUs."""
         return {}
+
+    def sample(self, design: Design) -> Sample | None:
+        """Some chunks of the Program of a checked design, which are known sooner; None where all of it is needed."""
+        return None
 
     def placement(self, design: Design) -> dict[str, tuple[tuple[int, Slice], ...]] | None:
         """The slices of every group, where the kind says itself who is where; None where degrees decide that."""

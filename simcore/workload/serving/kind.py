@@ -8,10 +8,10 @@ from typing import Any
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.program import Program
-from simcore.workload.base import Repeated, Totals, WorkloadKind
+from simcore.workload.base import Repeated, Sample, Totals, WorkloadKind
 from simcore.workload.serving.check import serving_problems
 from simcore.workload.serving.document import InferenceWorkload
-from simcore.workload.serving.program import served_flops, served_parameters, serving_program
+from simcore.workload.serving.program import sample_program, served_flops, served_parameters, serving_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 
 
@@ -32,6 +32,10 @@ class Serving(WorkloadKind):
     def program(self, design: Design) -> Program:
         """See `WorkloadKind.program`."""
         return serving_program(design)
+
+    def sample(self, design: Design) -> Sample | None:
+        """See `WorkloadKind.sample`."""
+        return sample_program(design)
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""

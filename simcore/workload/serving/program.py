@@ -10,6 +10,7 @@ the last token of a prompt goes through the head.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software, usual_software
 from simcore.document.field import BYTES
 from simcore.program import ModelPart, Operator, Program, Segment
+from simcore.workload.base import Sample
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.transformer import layers
@@ -28,6 +30,8 @@ from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.moe import dispatched_rows
 from simcore.workload.transformer.stages import Runs, stage_runs
 
+_FEW = 4
+"""So many tokens or fewer are all looked at."""
 TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
@@ -141,35 +145,47 @@ _Stage = tuple[Runs, bool, bool]
 """The layers of a stage, whether it is the first, and whether it is the last."""
 
 
-def serving_program(design: Design) -> Program:
-    """The Program of a design that serves a transformer."""
+def sample_program(design: Design) -> Sample | None:
+    """The first token, the second and the last one; None where there are few tokens.
+
+    What a token takes grows evenly with the tokens before it, but for windows and kernels that have steps.
+    """
+    steps = InferenceWorkload.of(design.workload).output_length
+    if steps <= _FEW:
+        return None
+    between = (steps - 1) / 2
+    return Sample(serving_program(design, (0, 1, steps - 1)), (1.0, between, between))
+
+
+def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Program:
+    """The Program of a design that serves a transformer; of some of its `tokens`, counted from 0, in order."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
     builder = _Builder(workload, p, design.software, design.microbatch)
     runs = stage_runs(workload.model, p, workload.length)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
-    steps = workload.output_length
+    made = tokens or range(workload.output_length)
     parts: list[ModelPart] = []
-    for token in range(steps):
+    for token in made:
         operators = {kind: builder.layer(token, kind) for kind in kinds}
         parts += [builder.part(token, operators, stage) for stage in unique]
-    part_of = tuple(token * len(unique) + unique.index(stage) for token in range(steps) for stage in stages)
+    part_of = tuple(number * len(unique) + unique.index(stage) for number in range(len(made)) for stage in stages)
     hidden = builder.one.hidden_bytes
-    inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in range(steps)]
+    inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in made]
     back = float(TOKEN_BYTES * design.microbatch)
     requests = workload.global_batch // design.data
     return Program(
         parts=tuple(parts),
         part_of=part_of,
         stages=p.pipeline,
-        chunks=steps,
+        chunks=len(made),
         microbatches=design.microbatches,
         schedule="forward",
         send_bytes=hidden,
         final=((),) * p.pipeline,
         model_flops=served_flops(workload, p.flash_attention),
-        tokens=workload.global_batch * steps,
+        tokens=workload.global_batch * workload.output_length,
         sends=tuple(size for sizes in inside for size in (*sizes, back)),
         trained=False,
         cache=tuple(builder.cache(requests, own) for own in runs),

@@ -9,10 +9,12 @@ import pytest
 from designs import dimension, npu, software
 
 from simcore.bounds.design import bound
+from simcore.bounds.estimate import estimate
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
-from simcore.memory.plan import program_of
+from simcore.memory.expanded import memory_of
+from simcore.memory.plan import memory_needed, program_of, sample_of
 from simcore.program import Compute, ModelPart, Program, Start
 from simcore.simulate import simulate
 from simcore.workload.serving.decode import touched_experts
@@ -217,6 +219,23 @@ def test_bounds_stay_below_and_replicas_serve_alike() -> None:
         assert (loosest["iteration_time"] or 0) <= result.iteration_time_s
         assert result.memory_bytes is not None
         assert (loosest["memory.peak"] or 0) <= result.memory_bytes.peak
+
+
+@pytest.mark.parametrize("parallelism", [{}, {"expert": 4}, {"pipeline": 2, "expert": 2}])
+@pytest.mark.parametrize("model", ["grouped", "both"])
+def test_some_tokens_tell_of_all(model: str, parallelism: dict[str, int]) -> None:
+    """A search looks at candidates by the first token, the second and the last; the memory is that of all."""
+    parallelism = {name: degree for name, degree in parallelism.items() if model == "both" or name != "expert"}
+    served = design(4, model, parallelism, output_length=48)
+    known = sample_of(served)
+    assert known is not None
+    assert (known.program.chunks, sum(known.repeats)) == (3, 48)
+    assert memory_needed(served) == memory_of(served, program_of(served))
+    near, proven = estimate(served), bound(served)
+    for metric in ("iteration_time", "time_to_first_token", "time_per_output_token", "energy"):
+        assert near[metric] == pytest.approx(proven[metric], rel=0.01)
+    assert near["memory.peak"] == proven["memory.peak"]
+    assert sample_of(design(output_length=4)) is None, "of few tokens all are looked at"
 
 
 def test_fewer_than_all_replicas_touch_fewer_experts() -> None:
