@@ -7,10 +7,9 @@ from typing import Literal
 
 from simcore.design.design import Design
 from simcore.design.npu import Npu
-from simcore.design.software import Software
+from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
 
-_USUAL_ELSEWHERE = "name one that there is with 'software', such as maxtext"
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
 
@@ -41,6 +40,10 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
     return Evidence(device, bool(software.measured_on), npu.name in software.measured_on)
 
 
+def _usual_elsewhere(npu: str) -> str:
+    return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
+
+
 def provenance(design: Design) -> dict[str, str]:
     """For each part of a design where its numbers come from, in words."""
     found, npu, software = evidence(design), design.cluster.npu, design.software
@@ -55,7 +58,7 @@ def provenance(design: Design) -> dict[str, str]:
         "software": f"{name}: "
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
-        + (f", for which there is no version of it: {_USUAL_ELSEWHERE}" if npu.name in software.not_on else ""),
+        + (_usual_elsewhere(npu.name) if npu.name in software.not_on else ""),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):

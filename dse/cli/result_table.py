@@ -195,7 +195,7 @@ def _training_section(result: Result) -> Section | None:
     table = _table("", "")
     if result.tokens_to_train is not None:
         table.add_row("tokens at this batch", _tokens(result))
-    for name in ("mtbf", "checkpoint_interval", "time_to_train", "cost_to_train"):
+    for name in ("mtbf", "checkpoint_interval", "time_to_train", "cost_to_train", "energy_to_train"):
         read = METRICS[name].read
         value = None if read is None else read(result)
         if value is not None:

@@ -61,15 +61,15 @@ def _unsaid_of(trial: TrialRecord) -> _Found | None:
 
 
 def _unsaid(design: Design, target: str) -> list[Unsaid] | None:
-    """What of its parallelism a program cannot be told; None of a design that it has no model for, or refuses."""
+    """What of its parallelism and precision a program cannot be told; None of a design that it has no model for, or refuses."""
     try:
         found = export(design, target).unsaid
     except InputError:
         return None
-    return [one for one in found if one.path.startswith("parallelism.")]
+    return [one for one in found if one.path.startswith("parallelism.") or one.path == "workload.precision"]
 
 
 def _told(one: Unsaid) -> str:
-    key = one.path.removeprefix("parallelism.")
+    key = one.path.rpartition(".")[2]
     short = max(len(one.design), len(one.runs)) <= _LONGEST
     return f"{key} {clean_text(one.design)} ({clean_text(one.runs)} instead)" if short else key

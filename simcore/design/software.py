@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from simcore.catalog.preset import named, preset
-from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
 from simcore.document.quantity import Size, Time
 
 Execution = Literal["eager", "compiled", "graph"]
@@ -108,7 +108,9 @@ class Software(Frozen):
     measured_on: tuple[str, ...] = ()
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
     not_on: tuple[str, ...] = ()
-    """Names of NPUs for which there is no version of it."""
+    """Names of NPUs that it is not made for."""
+    not_in: tuple[Precision, ...] = ()
+    """Precisions in which it trains nothing."""
     interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None
     """Measured over predicted iteration time in nine of ten jobs on these, predicted without their job, by kind of
     model."""
@@ -135,12 +137,12 @@ _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "gradien
 """Keys of other sections that a stack decides where they are not given."""
 
 
-_USUAL = ("megatron-core", "maxtext")
-"""Of these each NPU has one: the last has a version for all."""
+_USUAL = ("megatron-core", "deepspeed", "maxtext")
+"""Of these each NPU has one: the last is made for all."""
 
 
 def usual_software(npu: str = "") -> Software:
-    """The stack of a design that names none, on NPUs called `npu`: the first usual one that there is a version of."""
+    """The stack of a design that names none, on NPUs called `npu`: the first usual one that is made for them."""
     usual = (preset(Software, "software", name) for name in _USUAL)
     return next(stack for stack in usual if npu not in stack.not_on)
 

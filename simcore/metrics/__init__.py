@@ -67,6 +67,12 @@ def _at_most_one(share: Number) -> Number:
     return min(1.0, share) if isinstance(share, float) else np.minimum(1.0, share)
 
 
+def _energy_to_train(result: Result) -> float | None:
+    """What the whole training draws, with what failures take [J]."""
+    each, wanted = result.energy_per_token_j, result.tokens_to_train
+    return None if each is None or wanted is None else wanted * each / (result.goodput or 1.0)
+
+
 def _reserved(design: Design, memory: Memory | None) -> float:
     """NPUs of no job, where there are several."""
     del memory
@@ -272,6 +278,13 @@ _OWN = {
         read=lambda r: r.cost_to_train,
         bound=lambda f: f.cost_to_train,
         moves=("time", "energy", "tco"),
+        needs="training_tokens",
+    ),
+    "energy_to_train": Metric(
+        "J",
+        read=_energy_to_train,
+        bound=lambda f: f.energy_to_train,
+        moves=("time", "energy", "power"),
         needs="training_tokens",
     ),
 }

@@ -135,6 +135,12 @@ class Figures:
         wanted, each = self.workload.tokens_to_train, self.cost_per_token
         return None if wanted is None or each is None else self._with_failures(wanted * each)
 
+    @property
+    def energy_to_train(self) -> Number | None:
+        """Of the tokens that the workload needs at its batch, with what failures take [J]."""
+        wanted, each = self.workload.tokens_to_train, self.energy_per_token
+        return None if wanted is None or each is None else self._with_failures(wanted * each)
+
     def _with_failures(self, amount: Number) -> Number:
         """What takes an amount without failures."""
         share = self.goodput

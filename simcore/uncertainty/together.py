@@ -65,7 +65,11 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
     # What a stack is not made for says nothing of its times; what it computes again the name of a stack says, too.
     stack = design.software.model_dump_json(
-        exclude={"not_on": True, "recomputes": True, "memory": {"left_out_on"}, "sources": {"not_on", "left_out_on"}}
+        exclude={
+            **dict.fromkeys(("not_on", "not_in", "recomputes"), True),
+            "memory": {"left_out_on"},
+            "sources": {"not_on", "not_in", "left_out_on"},
+        }
     )
     layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json()}"
     return Unknown(replace(REST, spread=share * level.spread), layout)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange
 from simcore.document.problem import Path, Problem
+from simcore.workload.base import kind_of
 
 
 def batch_problems(design: Design) -> Iterator[Problem]:
@@ -25,11 +26,14 @@ def batch_problems(design: Design) -> Iterator[Problem]:
 
 
 def precision_problems(design: Design) -> Iterator[Problem]:
-    """The NPU computes in the workload's precision."""
-    npu, asked = design.cluster.npu, design.workload.precision
+    """The NPU computes in the workload's precision, and the software trains in it."""
+    npu, asked, stack = design.cluster.npu, design.workload.precision, design.software
     if not npu.computes(asked):
         expected = f"one that {npu.name or 'the NPU'} computes in: {', '.join(npu.peak)}"
         yield Problem(("workload", "precision"), expected, asked)
+    elif asked in stack.not_in and kind_of(design.workload).trained:
+        expected, rule = f"a precision that {stack.name or 'the software'} trains in", "precisions of the software"
+        yield Problem(("workload", "precision"), expected, asked, "choose another one, or another stack", rule=rule)
 
 
 def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:

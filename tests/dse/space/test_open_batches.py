@@ -87,7 +87,7 @@ def test_an_objective_that_a_larger_batch_always_makes_better_is_named(
 ) -> None:
     (notice,) = space(batches(objectives)).notices
     assert f"global_batch is open, and a larger batch always makes the best of {said}, though" in notice
-    assert "Minimize time_to_train or cost_to_train, with training_tokens and training_batch" in notice
+    assert "Minimize time_to_train, cost_to_train or energy_to_train, with training_tokens and training_batch" in notice
 
 
 @pytest.mark.parametrize("name", ["iteration_time", "cost.total", "memory.peak"])

@@ -53,6 +53,8 @@ def test_training_takes_its_tokens_over_the_throughput_and_the_goodput() -> None
     assert 0.9 < result.goodput < 1
     lasting = result.throughput_tokens_per_s * result.goodput
     assert result.time_to_train_s == pytest.approx(3e9 / lasting, rel=1e-12)
+    drawn = metrics(result)["energy_to_train"]
+    assert drawn == pytest.approx(result.power.mean * result.time_to_train_s, rel=1e-12)
     assert result.cost_to_train == pytest.approx(3e9 * result.cost_per_token / result.goodput, rel=1e-12)
     unfailing = simulate(design_from(design(reliability="none")))
     assert unfailing.goodput == 1

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from simcore.check.load import design_from
+from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
 CLUSTER = {
@@ -18,7 +19,19 @@ MODEL = {"name": "tiny", "hidden": 256, "layers": 8, "heads": 8, "vocabulary": 1
 
 def penalties(**workload: Any) -> tuple[str, ...]:
     section = {"model": MODEL, "global_batch": 32, "gradient_precision": "fp32", **workload}
-    return simulate(design_from({"workload": section, "cluster": CLUSTER})).not_modelled
+    return simulate(design_from(trained(**section))).not_modelled
+
+
+def trained(**section: Any) -> dict[str, Any]:
+    return {"workload": section, "cluster": CLUSTER, "software": "maxtext"}  # which trains in all precisions
+
+
+def test_a_precision_in_which_a_stack_does_not_train_is_refused() -> None:
+    document = trained(model=MODEL, global_batch=32, precision="int8") | {"software": "megatron-core"}
+    with pytest.raises(
+        InputError, match=r"workload\.precision: expected a precision that megatron-core trains in, got int8"
+    ):
+        design_from(document)
 
 
 @pytest.mark.parametrize(
