@@ -14,7 +14,8 @@ is not known. `kept` maps the constraints that it is not sure to meet -> share o
 (`dse.whatif.limits`). `robust` is the trial of the robust pick;
 `scenarios` says how many scenarios and contenders there are, and what was taken to be wrong by how much, measured or
 assumed (`dse.whatif.scenarios`), or why there are none; its `machines` are the best designs found on each machine that
-the front leaves out, and in which share of the scenarios no member of the front dominates them, its `barred` maps
+the front leaves out, and in which share of the scenarios no member of the front dominates them, its `built` maps
+machines of the front -> share of the scenarios in which a design on them belongs there, its `barred`
 machines on which none was found -> what the nearest design breaks, and `unasked` are those that were too many;
 `robustness` says what a member is with other batches
 (`dse.whatif.batches`);
@@ -112,13 +113,15 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
     """How many there are and what they rest on, or why there are none."""
     found = answers.scenarios
     if found is None:
-        none: dict[str, Any] = {"contenders": [], "left_out": 0, "machines": [], "barred": {}, "unasked": []}
+        none: dict[str, Any] = {"contenders": [], "left_out": 0, "machines": [], "built": {}}
+        none |= {"barred": {}, "unasked": []}
         return {"count": 0, **none, "parameters": [], "note": answers.no_scenarios or None}
     return {
         "count": found.count,
         "contenders": list(found.contenders),
         "left_out": found.left_out,
         "machines": [asdict(machine) for machine in found.machines],
+        "built": dict(found.built),
         "barred": dict(found.barred),
         "unasked": list(found.unasked),
         "parameters": [asdict(assumption) for assumption in found.assumptions],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord
@@ -19,7 +19,8 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     scenarios = summary.what_if.scenarios
     if scenarios is None:
         return ""
-    told = _describe_found(record, sorted(scenarios.machines, key=lambda machine: -machine.on_front))
+    found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
+    told = _describe_found(record, found, scenarios.built)
     barred = [f"{clean_text(name)}{f' ({_shortly(why)})' if why else ''}" for name, why in scenarios.barred.items()]
     none = f"No design that may be built was found on {', '.join(barred)}." if barred else ""
     unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
@@ -31,8 +32,8 @@ def _shortly(why: str) -> str:
     return clean_text(why.partition("; ")[0])
 
 
-def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
-    """How often the best designs on machines belong on the front, the most often first."""
+def _describe_found(record: StudyRecord, found: Sequence[Machine], built: Mapping[str, float]) -> str:
+    """How often the best designs on machines belong on the front, the most often first; and the front's own ones."""
     if not found:
         return ""
     first, *others = found
@@ -42,7 +43,8 @@ def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
     ]
     told += [f"{clean_text(machine.name)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
     told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
-    text = f"Other machines, by the best designs found on them: {', '.join(told)}."
+    own = ", ".join(f"{clean_text(name)} {format_percent(share)}" for name, share in built.items())
+    text = f"Other machines, by the best designs found on them: {', '.join(told)}; the front's own: {own}."
     missed = [clean_text(machine.name) for machine in found if not _is_behind(record, machine)]
     return f"{text} The search missed {', '.join(missed)}: give it more trials." if missed else text
 

@@ -61,7 +61,7 @@ def _unsaid_of(trial: TrialRecord) -> _Found | None:
 
 
 def _unsaid(design: Design, target: str) -> list[Unsaid] | None:
-    """What of its parallelism and precision a program cannot be told; None of a design that it has no model for, or refuses."""
+    """What of its parallelism and precision a program cannot be told; None of a design that it does not take."""
     try:
         found = export(design, target).unsaid
     except InputError:

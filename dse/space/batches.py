@@ -172,8 +172,8 @@ def _describe_flattered(where: str, objectives: Sequence[Objective], design: Des
     if any(_counts_tokens(objective) for objective in objectives):
         return f"{said} tokens to the same loss: 'critical_batch: none' leaves that out. Drop it, or write a source."
     return (
-        f"{said} tokens to the same loss. Minimize time_to_train, cost_to_train or energy_to_train, with training_tokens and "
-        "training_batch in the workload; or fix the batch."
+        f"{said} tokens to the same loss. Minimize time_to_train, cost_to_train or energy_to_train, with "
+        "training_tokens and training_batch in the workload; or fix the batch."
     )
 
 

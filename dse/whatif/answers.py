@@ -134,6 +134,9 @@ class Scenarios:
     """Members of the front that were too many to be compared."""
     machines: tuple[Machine, ...] = ()
     """What the front leaves out (`dse.whatif.machines`), beside the contenders."""
+    built: Mapping[str, float] = field(default_factory=dict)
+    """Machine of the front -> share of the scenarios in which no design on another machine, of the front or of
+    `machines`, dominates all of its members; empty where there are no others."""
     barred: Mapping[str, str] = field(default_factory=dict)
     """Machine that the front leaves out -> what its nearest design breaks, where no feasible one was found."""
     unasked: tuple[str, ...] = ()

@@ -80,14 +80,13 @@ def ask_scenarios(
     lost = _lost(record, found, drawn)
     kept = [share_kept(limits, one) for one in found]
     members = lost[:, : min(len(front), MOST)]
+    others = _lost(record, _draw(elsewhere.best, drawn, note), drawn)
     machines = tuple(
-        _machine(trial, values, members)
-        for trial, values in zip(
-            elsewhere.best, _lost(record, _draw(elsewhere.best, drawn, note), drawn).swapaxes(0, 1), strict=True
-        )
+        _machine(trial, values, members) for trial, values in zip(elsewhere.best, others.swapaxes(0, 1), strict=True)
     )
+    built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, others], axis=1), members.shape[1])
     compared = _compare(record, trials, len(front), lost, kept, drawn)
-    return replace(compared, machines=machines, barred=elsewhere.barred, unasked=elsewhere.unasked)
+    return replace(compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked)
 
 
 def _draw(trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> list[Drawn]:
@@ -149,6 +148,18 @@ def _machine(trial: TrialRecord, values: Floats, front: Floats) -> Machine:
     assert trial.design is not None
     behind = [dominated_mask(front[..., at].T, values[None, :, at])[0] for at in range(values.shape[1])]
     return Machine(machine_of(trial.design), trial.values, trial.design, _told(1 - float(np.mean(behind))))
+
+
+def _built(trials: Sequence[TrialRecord], lost: Floats, members: int) -> dict[str, float]:
+    """Of each machine of the front in how many scenarios it belongs there (`Scenarios.built`).
+
+    `lost[objectives, trials, count]`, of which the first `members` are those of the front.
+    """
+    names = np.array([machine_of(trial.design) for trial in trials])
+    if len(set(names)) < 2:
+        return {}
+    kept = np.array([front_mask(lost[..., scenario].T) for scenario in range(lost.shape[2])])
+    return {name: _told(float(kept[:, names == name].any(axis=1).mean())) for name in dict.fromkeys(names[:members])}
 
 
 def regret(lost: Floats) -> Floats:

@@ -102,6 +102,7 @@ def test_a_study_without_scenarios_has_the_keys_and_says_why() -> None:
         "contenders": [],
         "left_out": 0,
         "machines": [],
+        "built": {},
         "barred": {},
         "unasked": [],
         "parameters": [],
