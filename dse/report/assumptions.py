@@ -9,22 +9,28 @@ from typing import Any
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
+from dse.report.nearest import describe_changes, nearest, shares_worse
 from dse.report.runnable import describe_unrunnable
 from dse.report.units import clean_text, format_brief, format_percent, scale
+from simcore.check.load import parse_design
 from simcore.cost.ownership import YEAR
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
 from simcore.provenance import AS_DESIGNED
 from simcore.result import NOTICES, notices_in
+from simcore.workload.penalties import unmodelled_penalties
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
+_NEAR = 0.25
+"""By which share a design may be worse that is named because it pays nothing uncounted."""
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
     """Lines on prices, on what the times rest on, on tokens, on what its stack does otherwise; then notices."""
-    notes = (*describe_tokens(trial), *describe_unrunnable(record, trial), *describe_notices(trial))
+    notes = [*describe_tokens(trial), *describe_unrunnable(record, trial), *describe_notices(trial)]
+    notes += describe_spared(record, trial)
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
 
@@ -51,6 +57,20 @@ def describe_notices(trial: TrialRecord) -> Iterator[str]:
     }
     for words in NOTICES.values():
         yield from (f"{kind}{_of(name)}: {clean_text(text)}." for (kind, text), name in said.items() if kind == words)
+
+
+def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
+    """The nearest design that pays nothing in loss or tokens which no metric counts, where a trial does."""
+    if _pays(trial):
+        other = nearest(record, trial, lambda other: other.design is not None and not _pays(other))
+        if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
+            yield f"Trial {other.number} pays nothing uncounted: {describe_changes(record, trial, other)}."
+
+
+def _pays(trial: TrialRecord) -> bool:
+    """Whether a precision, its sums or old weights are known to cost loss or tokens."""
+    design = None if trial.design is None else parse_design(trial.design)[0]
+    return design is not None and design.jobs is None and bool(unmodelled_penalties(design))
 
 
 def _of(name: str) -> str:

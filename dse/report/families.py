@@ -3,9 +3,9 @@
 The *distance* of two designs counts, in each objective, by how much they differ: in units of `RESOLUTION` where it
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
-complement) do not differ. Another network adds 1, another parallelisation adds 1, and another NPU or stack of software
-more than that. Designs within a distance of 1 of one another are a family; where these are more than a screen holds
-(`most_families`), the nearest are joined until not (complete linkage), so a family may then hold several kinds.
+complement) do not differ. Another network adds 1, another parallelisation adds 1, and another NPU, stack of software or
+precision more than that. Designs within a distance of 1 of one another are a family; where these are more than a screen
+holds (`most_families`), the nearest are joined until not (complete linkage), so a family may then hold several kinds.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
 of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more than `FAR`, `FEW` are enough.
@@ -48,9 +48,9 @@ _LARGEST = 1000
 _PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
 KIND = tuple(aspect for part in _PARTS for aspect in part)
 """The aspects of a design in which kinds differ: its network and its parallelism."""
-_NAMED = ("NPUs", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory", "software")
+_NAMED = ("precision", "batch", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory", "software")
 _OTHER_MACHINE = 2.0
-"""What another NPU or stack adds to a distance: it is decided apart, however alike the times are."""
+"""What another NPU, stack or precision adds to a distance: it is decided apart, however alike the times are."""
 _LARGEST_LOG = 7.0
 _LOOKED_AT = 20_000
 """The best designs of a study with one objective, among which kinds are looked for."""
@@ -130,9 +130,9 @@ def _kind(trial: TrialRecord) -> tuple[str, ...]:
 
 
 def _machine(trial: TrialRecord) -> str:
-    """The NPU and the stack of software."""
+    """The NPU, the stack of software, and the precision in which it computes."""
     document = trial.decided_document
-    return f"{machine_of(document)} {headline(document, ('software',))}"
+    return f"{machine_of(document)} {headline(document, ('software', 'precision'))}"
 
 
 def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,22 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
 from dse.report.units import clean_text, short_label
 
+LOOKED_AT = 100
+"""Trials that are looked at, the nearest first."""
+
 
 def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: TrialRecord) -> NDArray[np.float64]:
     """By which share of its value each of `trials` `[n]` is worse than `trial` in the objective where it is most."""
     own = record.losses((trial,))[0]
     worse: NDArray[np.float64] = ((record.losses(trials) - own) / (abs(own) + (own == 0))).max(axis=1)
     return worse
+
+
+def nearest(record: StudyRecord, trial: TrialRecord, suits: Callable[[TrialRecord], bool]) -> TrialRecord | None:
+    """The feasible trial that suits and is nearest to another one; None where none of the `LOOKED_AT` does."""
+    trials = record.feasible_trials
+    order = shares_worse(record, trials, trial).argsort(kind="stable")[:LOOKED_AT] if len(trials) else ()
+    return next((other for place in order if suits(other := trials[int(place)])), None)
 
 
 def describe_changes(record: StudyRecord, trial: TrialRecord, other: TrialRecord) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.export import TARGETS, Unsaid, export
-from dse.report.nearest import describe_changes, shares_worse
+from dse.report.nearest import describe_changes, nearest
 from dse.report.units import clean_text
 from simcore.check.load import parse_design
 from simcore.design.design import Design
@@ -15,10 +15,6 @@ from simcore.document.problem import InputError
 
 _LONGEST = 24
 """Characters of a value that is told; of longer ones the key alone."""
-
-
-_NEAREST = 100
-"""Designs that are looked at, the nearest first, for one that its stack runs as it is."""
 
 
 def describe_unrunnable(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
@@ -32,14 +28,14 @@ def describe_unrunnable(record: StudyRecord, trial: TrialRecord) -> Iterator[str
 
 
 def _nearest(record: StudyRecord, trial: TrialRecord) -> str:
-    """The design nearest in all objectives that its stack runs as it is, and how it differs."""
-    trials = record.feasible_trials
-    order = shares_worse(record, trials, trial).argsort(kind="stable")[:_NEAREST] if len(trials) else ()
-    for place in order:
-        other = trials[int(place)]
-        if (found := _unsaid_of(other)) is not None and found.unsaid == []:
-            return f"; trial {other.number} runs so ({describe_changes(record, trial, other)})"
-    return ""
+    """The nearest design that its stack runs as it is, and how it differs."""
+
+    def runs(other: TrialRecord) -> bool:
+        found = _unsaid_of(other)
+        return found is not None and found.unsaid == []
+
+    other = nearest(record, trial, runs)
+    return "" if other is None else f"; trial {other.number} runs so ({describe_changes(record, trial, other)})"
 
 
 class _Found(NamedTuple):

@@ -34,11 +34,12 @@ def test_another_time_or_kind_or_a_price_far_away_is_another_family(other: Trial
     assert [family.trials for family in found(studies.record([trial(0, 2.0, 3e7), other]))] == [(0,), (1,)]
 
 
-def test_another_npu_or_another_stack_is_another_family_however_alike_the_times() -> None:
+def test_another_npu_stack_or_precision_is_another_family_however_alike_the_times() -> None:
     own, other = trial(0, 2.0, 3e7), trial(1, 2.01, 2.9e7)
     design = dict(other.design or {})
     bought = {**design, "cluster": {**design["cluster"], "npu": "h100-80gb"}}
-    for changed in (bought, {**design, "software": "maxtext"}):
+    narrow = {**design, "workload": {**design["workload"], "precision": "fp8"}}
+    for changed in (bought, narrow, {**design, "software": "maxtext"}):
         record = studies.record([own, replace(other, design=changed)])
         assert [family.trials for family in found(record)] == [(0,), (1,)]
 

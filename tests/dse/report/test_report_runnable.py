@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import report_studies as studies
 
 from dse.evaluate.record import TrialRecord
+from dse.report.assumptions import describe_spared
 from dse.report.runnable import describe_unrunnable
 from simcore.check.load import design_from
 
@@ -16,10 +18,11 @@ def trial(
     time: float = 1.0,
     model: str = "megatron-22b",
     software: str = "megatron-core",
+    precision: str = "bf16",
     **parallelism: Any,
 ) -> TrialRecord:
     document = {
-        "workload": {"model": model, "global_batch": 64, "precision": "bf16"},
+        "workload": {"model": model, "global_batch": 64, "precision": precision},
         "parallelism": {"pipeline": 4, **parallelism},
         "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 32},
         "software": software,
@@ -54,3 +57,13 @@ def test_the_nearest_design_that_its_stack_runs_is_named() -> None:
     )
     (line,) = told(*others, schedule="dualpipe-v", interleave=2)
     assert "schedule dualpipe-v (1f1b instead); trial 2 runs so (time +10 %, cost =); dse export RUN 7" in line
+
+
+@pytest.mark.parametrize(
+    ("time", "told"), [(1.04, ["Trial 2 pays nothing uncounted: time +4.0 %, cost =."]), (1.5, [])]
+)
+def test_the_nearest_design_that_pays_no_loss_uncounted_is_named(time: float, told: list[str]) -> None:
+    narrow = trial(7, precision="fp8_block")
+    others = [trial(1, 1.01, precision="fp8"), trial(2, time)]
+    assert list(describe_spared(studies.record([*others, narrow]), narrow)) == told
+    assert list(describe_spared(studies.record([narrow, others[1]]), others[1])) == []
