@@ -23,8 +23,8 @@ from simcore.workload.penalties import unmodelled_penalties
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
-_NEAR = 0.25
-"""By which share a design may be worse that is named because it pays nothing uncounted."""
+_NEAR = 0.5
+"""By which share a design may be worse that is named because it does not pay what is not counted."""
 
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
@@ -60,17 +60,17 @@ def describe_notices(trial: TrialRecord) -> Iterator[str]:
 
 
 def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
-    """The nearest design that pays nothing in loss or tokens which no metric counts, where a trial does."""
-    if _pays(trial):
-        other = nearest(record, trial, lambda other: other.design is not None and not _pays(other))
+    """The nearest design that pays none of the loss or tokens that a trial pays and no metric counts."""
+    if paid := _paid(trial):
+        other = nearest(record, trial, lambda other: other.design is not None and not paid & _paid(other))
         if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
-            yield f"Trial {other.number} pays nothing uncounted: {describe_changes(record, trial, other)}."
+            yield f"Without that: trial {other.number}, {describe_changes(record, trial, other)}."
 
 
-def _pays(trial: TrialRecord) -> bool:
-    """Whether a precision, its sums or old weights are known to cost loss or tokens."""
+def _paid(trial: TrialRecord) -> set[str]:
+    """What a precision, its sums or old weights are known to cost in loss or tokens."""
     design = None if trial.design is None else parse_design(trial.design)[0]
-    return design is not None and design.jobs is None and bool(unmodelled_penalties(design))
+    return set() if design is None or design.jobs is not None else {*unmodelled_penalties(design)}
 
 
 def _of(name: str) -> str:

@@ -139,7 +139,7 @@ def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
     others = [number for family in found for number in family.trials if number not in chosen]
     kept = [others[index] for index in spread_indices(len(others), _COMPARED)]
     trials = {trial.number: trial for trial in record.feasible_trials.numbered_among([*chosen, *kept])}
-    told = compare([trials[number].decided_document for number in (*chosen, *kept)], KIND)
+    told = compare([trials[number].decided_document for number in (*chosen, *kept)], ("batch", "precision", *KIND))
     return Comparison(told.common, told.columns, told.rows[: len(chosen)], told.phrases[: len(chosen)])
 
 

@@ -11,7 +11,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
 from dse.report.units import clean_text, short_label
 
-LOOKED_AT = 100
+LOOKED_AT = 400
 """Trials that are looked at, the nearest first."""
 
 
