@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord
+from dse.report.choice import recommended
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.space.objective import losses
 from dse.whatif.answers import Machine
+from dse.whatif.machines import machine_of
 
 _SHOWN = 4
 
@@ -20,11 +22,13 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    told = _describe_found(record, found, scenarios.built)
+    told = _describe_found(record, found)
+    if found:
+        told = f"{told}{_describe_built(record, summary)}."
     barred = [f"{clean_text(name)}{f' ({_shortly(why)})' if why else ''}" for name, why in scenarios.barred.items()]
     none = f"No design that may be built was found on {', '.join(barred)}." if barred else ""
     unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
-    return " ".join(part for part in (told, none, unasked) if part)
+    return " ".join(part for part in (told, _describe_missed(record, found), none, unasked) if part)
 
 
 def _shortly(why: str) -> str:
@@ -32,8 +36,17 @@ def _shortly(why: str) -> str:
     return clean_text(why.partition("; ")[0])
 
 
-def _describe_found(record: StudyRecord, found: Sequence[Machine], built: Mapping[str, float]) -> str:
-    """How often the best designs on machines belong on the front, the most often first; and the front's own ones."""
+def _describe_built(record: StudyRecord, summary: Summary) -> str:
+    """How often a design on the machine to build belongs on the front."""
+    scenarios, number = summary.what_if.scenarios, recommended(record, summary)
+    trial = None if number is None else record.feasible_trials.numbered(number)
+    name = "" if trial is None else machine_of(trial.design)
+    share = None if scenarios is None else scenarios.built.get(name)
+    return "" if share is None else f"; {clean_text(name)}, which is to be built, in {format_percent(share)}"
+
+
+def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
+    """How often the best designs on machines belong on the front, the most often first."""
     if not found:
         return ""
     first, *others = found
@@ -43,10 +56,13 @@ def _describe_found(record: StudyRecord, found: Sequence[Machine], built: Mappin
     ]
     told += [f"{clean_text(machine.name)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
     told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
-    own = ", ".join(f"{clean_text(name)} {format_percent(share)}" for name, share in built.items())
-    text = f"Other machines, by the best designs found on them: {', '.join(told)}; the front's own: {own}."
+    return f"Other machines, by the best designs found on them: {', '.join(told)}"
+
+
+def _describe_missed(record: StudyRecord, found: Sequence[Machine]) -> str:
+    """Machines whose best design should be on the front as it is predicted."""
     missed = [clean_text(machine.name) for machine in found if not _is_behind(record, machine)]
-    return f"{text} The search missed {', '.join(missed)}: give it more trials." if missed else text
+    return f"The search missed {', '.join(missed)}: give it more trials." if missed else ""
 
 
 def _is_behind(record: StudyRecord, machine: Machine) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -131,8 +130,8 @@ def test_the_decision_says_how_often_another_machine_belongs_on_the_front(fastes
     record, folder = fastest
     text = told(record, folder, on_front=0.125)
     assert text.startswith("Other machines, by the best designs found on them: a100-80gb (")
-    assert re.search(
-        r" belongs on the front in 12 % of the scenarios, v100-32gb in 12 %; the front's own: h100-80gb \d+ %\.$", text
+    assert (
+        " belongs on the front in 12 % of the scenarios, v100-32gb in 12 %; h100-80gb, which is to be built, " in text
     )
     summary = summarize(record, answer_what_if(record, folder))
     assert describe_machines(record, summary) in describe_decision(record, summary).sentences
