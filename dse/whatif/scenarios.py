@@ -155,11 +155,11 @@ def _built(trials: Sequence[TrialRecord], lost: Floats, members: int) -> dict[st
 
     `lost[objectives, trials, count]`, of which the first `members` are those of the front.
     """
-    names = np.array([machine_of(trial.design) for trial in trials])
+    names = [machine_of(trial.design) for trial in trials]
     if len(set(names)) < 2:
         return {}
-    kept = np.array([front_mask(lost[..., scenario].T) for scenario in range(lost.shape[2])])
-    return {name: _told(float(kept[:, names == name].any(axis=1).mean())) for name in dict.fromkeys(names[:members])}
+    kept, of = np.array([front_mask(lost[..., scenario].T) for scenario in range(lost.shape[2])]), np.array(names)
+    return {name: _told(float(kept[:, of == name].any(axis=1).mean())) for name in dict.fromkeys(names[:members])}
 
 
 def regret(lost: Floats) -> Floats:

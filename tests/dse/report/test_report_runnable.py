@@ -59,7 +59,9 @@ def test_the_nearest_design_that_its_stack_runs_is_named() -> None:
     assert "schedule dualpipe-v (1f1b instead); trial 2 runs so (time +10 %, cost =); dse export RUN 7" in line
 
 
-@pytest.mark.parametrize(("time", "told"), [(1.04, ["Without that: trial 2, time +4.0 %, cost =."]), (1.6, [])])
+@pytest.mark.parametrize(
+    ("time", "told"), [(1.04, ["Without a loss like that: trial 2, time +4.0 %, cost =."]), (1.6, [])]
+)
 def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, told: list[str]) -> None:
     narrow = trial(7, precision="fp8_block")
     others = [trial(1, 1.01, precision="fp8_block"), trial(2, time)]
