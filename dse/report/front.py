@@ -113,8 +113,7 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
     """How many there are and what they rest on, or why there are none."""
     found = answers.scenarios
     if found is None:
-        none: dict[str, Any] = {"contenders": [], "left_out": 0, "machines": [], "built": {}}
-        none |= {"barred": {}, "unasked": []}
+        none: Any = {"contenders": [], "left_out": 0, "machines": [], "built": {}, "barred": {}, "unasked": []}
         return {"count": 0, **none, "parameters": [], "note": answers.no_scenarios or None}
     return {
         "count": found.count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord
@@ -24,7 +24,7 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
     told = _describe_found(record, found)
     if found:
-        told = f"{told}{_describe_built(record, summary)}."
+        told = f"{told}{_describe_built(record, summary, scenarios.built)}."
     barred = [f"{clean_text(name)}{f' ({_shortly(why)})' if why else ''}" for name, why in scenarios.barred.items()]
     none = f"No design that may be built was found on {', '.join(barred)}." if barred else ""
     unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
@@ -36,13 +36,12 @@ def _shortly(why: str) -> str:
     return clean_text(why.partition("; ")[0])
 
 
-def _describe_built(record: StudyRecord, summary: Summary) -> str:
+def _describe_built(record: StudyRecord, summary: Summary, built: Mapping[str, float]) -> str:
     """How often a design on the machine to build belongs on the front."""
-    scenarios, number = summary.what_if.scenarios, recommended(record, summary)
+    number = recommended(record, summary)
     trial = None if number is None else record.feasible_trials.numbered(number)
     name = "" if trial is None else machine_of(trial.design)
-    share = None if scenarios is None else scenarios.built.get(name)
-    return "" if share is None else f"; {clean_text(name)}, which is to be built, in {format_percent(share)}"
+    return f"; {clean_text(name)}, which is to be built, in {format_percent(built[name])}" if name in built else ""
 
 
 def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:

@@ -11,8 +11,8 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
 from dse.report.units import clean_text, short_label
 
-LOOKED_AT = 400
-"""Trials that are looked at, the nearest first."""
+LOOKED_AT = 60
+"""Trials that are looked at, the nearest first: in a study of parts each of them is read by itself."""
 
 
 def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: TrialRecord) -> NDArray[np.float64]:
