@@ -145,9 +145,9 @@ class BudgetCandidates:
         return [draws[index] for index in dict.fromkeys(chosen)]
 
     def _distinct_networks(self, node: JobNode) -> list[SpacePart]:
-        """The lifted networks of a shape that a job can have and whose bounds differ; of those alike the first.
+        """The lifted networks of a shape that a job can have and whose bounds or prices differ; of those alike one.
 
-        Which of them are alike the first job tells that is looked at there, where bandwidths are even.
+        Which bounds are alike the first job tells that is looked at there, where bandwidths are even.
         """
         spans = [(family, where.start) for family, straight, where in node.networks.spans() if straight]
         if node.networks not in self._distinct:
@@ -239,11 +239,13 @@ def _join(networks: list[_Shared]) -> _Shared | None:
 
 
 def _first_of_each(node: JobNode, spans: Sequence[tuple[NetworkFamily, int]]) -> set[int]:
-    """Where networks start whose bounds differ, by a job and even bandwidths."""
+    """Where networks start whose bounds differ, by a job and even bandwidths, or whose prices do."""
     if node.iteration is None:
         return set()
-    first: dict[float, int] = {}
+    prices = node.networks.metrics["cost.network"]
+    first: dict[tuple[float, float], int] = {}
     for family, start in spans:
         even = NetworkFamily(family.design, family.rates / family.rates.shape[1], family.latencies)
-        first.setdefault(float(node.iteration.seconds(even, {}, overlap=False).min()), start)
+        bound = float(node.iteration.seconds(even, {}, overlap=False).min())
+        first.setdefault((bound, float(prices[start])), start)
     return {*first.values()}
