@@ -94,6 +94,8 @@ class Compute(NamedTuple):
     """Of how many pieces that the host launches at once it is one: together they take one operator's launch."""
     recorded: float | None = None
     """Time that was measured [s], where it does not follow from the NPU."""
+    routed: bool = False
+    """Whether only routing tells how much there is to do: no recorded graph has it, the host launches it each time."""
 
 
 class Start(NamedTuple):

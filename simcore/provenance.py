@@ -44,6 +44,11 @@ def _usual_elsewhere(npu: str) -> str:
     return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
 
 
+def _how_it_runs(software: Software) -> str:
+    graphs = "; graphs replay its kernels, but for routed experts" if software.execution == "graph" else ""
+    return graphs + ("; Hybrid-EP moves tokens to experts" if software.exchange == "hybridep" else "")
+
+
 def provenance(design: Design) -> dict[str, str]:
     """For each part of a design where its numbers come from, in words."""
     found, npu, software = evidence(design), design.cluster.npu, design.software
@@ -58,7 +63,8 @@ def provenance(design: Design) -> dict[str, str]:
         "software": f"{name}: "
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
-        + (_usual_elsewhere(npu.name) if npu.name in software.not_on else ""),
+        + (_usual_elsewhere(npu.name) if npu.name in software.not_on else "")
+        + _how_it_runs(software.running_on(npu.name)),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):

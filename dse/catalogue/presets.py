@@ -218,8 +218,10 @@ def _tell_curve(name: str) -> Told:
 
 def _tell_software(name: str) -> Told:
     software = preset(Software, "software", name)
-    launch = format_with_unit(getattr(software.launch, software.execution), "s")
-    text = f"{software.execution}, {launch} a launch, {software.elementwise:g} x element-wise traffic"
+    launch = format_with_unit(software.launch_seconds, "s")
+    text = f"{software.execution or 'eager'}, {launch} a launch, {software.elementwise:g} x element-wise traffic"
+    if software.on.npus:
+        text += f"; on {', '.join(software.on.npus)}: {software.on.execution}, {software.on.exchange}"
     return text, f"iterations on {', '.join(software.measured_on)}" if software.measured_on else "assumed"
 
 

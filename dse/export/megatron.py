@@ -56,6 +56,7 @@ class Megatron(Target):
         _give_precision(said, design, workload)
         _give_parallelism(said, design)
         _give_sharding(said, design, workload)
+        _give_graphs(said, design, workload)
         _give_recomputation(said, design)
         if problems := list(refusals(said)):
             raise InputError(problems, "Megatron-LM")
@@ -100,6 +101,8 @@ class Megatron(Target):
             yield "each stage recomputes as many layers as the one with most: slower than the design, and it fits"
         if design.parallelism.tensor_overlap:
             yield "--tp-comm-overlap wants user buffers: Megatron-LM's --tp-comm-overlap-cfg tunes them"
+        if design.running_software.execution == "graph" and not _replays_graphs(design):
+            yield "whole layers are recomputed: kernels are launched one by one, where the prediction replays graphs"
         said, _ = read_script(self.write(design))
         if overlaps_sends(said):
             batched = f"{BATCHED} gives what was predicted" if can_batch(said) else "for two stages it has nothing else"
@@ -160,6 +163,22 @@ def _give_parallelism(said: Arguments, design: Design) -> None:
     said.give("--attention-backend", "flash" if p.flash_attention else "unfused")
     if p.expert > 1:
         said.give("--moe-token-dispatcher-type", "flex" if p.dispatch == "node" else "alltoall")
+        if p.dispatch == "node":
+            said.give("--moe-flex-dispatcher-backend", design.running_software.exchange or "deepep")
+
+
+def _give_graphs(said: Arguments, design: Design, workload: TransformerWorkload) -> None:
+    """Recorded graphs of all in a layer but routed experts."""
+    if _replays_graphs(design):
+        dense = workload.model.mixture_of_experts is None
+        said.give("--cuda-graph-impl", "transformer_engine")
+        said.give("--cuda-graph-scope", "attn", *(("mlp",) if dense else ("moe_router", "moe_preprocess")))
+        said.give("--te-rng-tracker")
+
+
+def _replays_graphs(design: Design) -> bool:
+    """Whether graphs are replayed; a layer that is recomputed whole has none of its own."""
+    return design.running_software.execution == "graph" and design.parallelism.recompute != "full"
 
 
 def _give_stages(said: Arguments, design: Design) -> None:

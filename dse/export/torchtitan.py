@@ -79,8 +79,8 @@ class TorchTitan(Target):
         _give_sharding(said, design)
         if p.pipeline > 1:
             _give_pipeline(said, design, workload.model)
-        said.switch("--training.disable-cuda-graphs", design.software.execution != "graph" or p.pipeline > 1)
-        said.switch("--compile.enable", design.software.execution == "compiled" or p.tensor_overlap)
+        said.switch("--training.disable-cuda-graphs", design.running_software.execution != "graph" or p.pipeline > 1)
+        said.switch("--compile.enable", design.running_software.execution == "compiled" or p.tensor_overlap)
         said.switch("--compile.enable-async-tensor-parallel", p.tensor_overlap)
         comments, last = describe(design, self), [_CHECKPOINTING + _recomputed(p)]
         return script(comments, [*torchrun(design), "-m", "torchtitan.train"], said, last)

@@ -284,7 +284,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     totals, trained = totals_of(workload), kind_of(workload).trained
     if totals is None:
         return bounds(figures, known)
-    seconds = operator_times(npu, workload.precision, 0.0).least(totals.flops) / npus
+    seconds = operator_times(npu, workload.precision, (0.0, 0.0)).least(totals.flops) / npus
     kept = BYTES[workload.gradient_precision or "fp16"] if trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
     held = states.weights + (states.gradients + states.optimizer if trained else 0.0)

@@ -17,10 +17,11 @@ summed up where they meet, innermost first. The buffer of such a collective is o
 from __future__ import annotations
 
 from functools import lru_cache
-from math import comb
+from math import comb, inf
 from typing import Literal, NamedTuple
 
 Way = Literal["dispatch", "combine"]
+Library = Literal["deepep", "hybridep"]
 _WAYS: tuple[Way, Way] = ("dispatch", "combine")
 
 
@@ -32,12 +33,13 @@ class Routing(NamedTuple):
     groups: int = 1
     top_groups: int = 1
 
-    def kind(self, way: Way, row: int = 0) -> str:
+    def kind(self, way: Way, row: int = 0, library: Library = "deepep") -> str:
         """The kind of a collective that brings tokens to their experts, or back.
 
-        `row` is the size of a token [B] where a kernel moves them; 0: the network is all that takes time.
+        `row` is the size of a token [B] where a kernel of `library` moves them; 0: the network is all that takes time.
         """
-        return f"{way}[{','.join(map(str, (*self, row)))}]"
+        named = () if library == "deepep" else (library,)
+        return f"{way}[{','.join(map(str, (*self, row, *named)))}]"
 
     def copies(self, shares: int) -> float:
         """Of `shares` equal shares of the experts, the number that a token has business with, on average."""
@@ -79,6 +81,8 @@ class Routed(NamedTuple):
     routing: Routing
     row: int
     """Size of a token [B]; 0 where no kernel moves it."""
+    library: Library = "deepep"
+    """Whose kernel that is."""
 
 
 def by_network_alone(kind: str) -> str:
@@ -93,31 +97,55 @@ def routed_of(kind: str) -> Routed | None:
     name, _, rest = kind.partition("[")
     for way in _WAYS:
         if name == way:
-            *routing, row = map(int, rest.rstrip("]").split(","))
-            return Routed(way, Routing(*routing), row)
+            *numbers, last = rest.rstrip("]").split(",")
+            library: Library = "hybridep" if last == "hybridep" else "deepep"
+            *routing, row = map(int, numbers if library == "hybridep" else (*numbers, last))
+            return Routed(way, Routing(*routing), row, library)
     return None
 
 
-MULTIPROCESSORS = 20
-"""Of an NPU, those that move tokens: Megatron-core's default (`moe_deepep_num_sms`)."""
-ROW_BYTES = 5.5e3
-"""Bytes that would take as long as what each copy of a token costs whatever its size."""
 LATENCY = 50e-6
 """What a kernel takes that has next to nothing to move [s]."""
-_READ = {"dispatch": 13.3e9, "combine": 9.2e9}
-_COPIED = {"dispatch": 39.8e9, "combine": 48.2e9}
+
+
+class Kernels(NamedTuple):
+    """How quickly a library's kernels move tokens, by way."""
+
+    multiprocessors: int
+    """Of an NPU, those that the rates are of one of."""
+    read: dict[Way, float]
+    """Bytes a second that are read before the links have anything to do."""
+    copied: dict[Way, float]
+    """Bytes a second of copies that are written, beside the links."""
+    row: float
+    """Bytes that would take as long as what each copy of a token costs whatever its size."""
+
+
+KERNELS: dict[Library, Kernels] = {
+    "deepep": Kernels(20, {"dispatch": 13.3e9, "combine": 9.2e9}, {"dispatch": 39.8e9, "combine": 48.2e9}, 5.5e3),
+    "hybridep": Kernels(1, {"dispatch": inf, "combine": inf}, {"dispatch": 769e9, "combine": 708e9}, 2.1e3),
+}
+"""DeepEP's normal kernels: rates of a multiprocessor and the other numbers are fitted to those among 8 GPUs of H100 and
+B200, 12 to 24 multiprocessors, 512 to 131,072 tokens of 2,048 to 7,168 numbers, 1 to 22 experts a token
+(aiconfigurator's tables): mean error 6 %, with a node's links at 97 % of their bandwidth. They did not differ between
+the two devices. Megatron-core gives them 20 (`moe_deepep_num_sms`).
+
+Hybrid-EP's: fitted to NVIDIA's table of kernel times among 8 to 36 GPUs of a GB200 NVL72, 4,096 tokens of 7,168
+numbers, 8 experts a token, 16 and 32 multiprocessors (DeepEP, branch hybrid-ep, docs/README_Hybrid-EP.md): mean error
+8 %. Its links read for themselves, and twice the multiprocessors are but 4 to 10 % quicker. The table's other times, of
+whole calls, have a copy out of the library's buffer, which Megatron-core's sorting of rows does on its way."""
 
 
 def kernel_seconds(routed: Routed, size: float, shares: int) -> tuple[float, float]:
     """What the kernel takes for `size` bytes of tokens, each read once, and for their copies [s].
 
-    The first adds to what the links take, the second is beside it. Bytes a second and multiprocessor, and the two
-    constants above, are fitted to DeepEP's normal kernels among 8 GPUs of H100 and B200, 12 to 24 multiprocessors, 512
-    to 131,072 tokens of 2,048 to 7,168 numbers, 1 to 22 experts a token (aiconfigurator's tables): mean error 6 %, with
-    a node's links at 97 % of their bandwidth. They did not differ between the two devices.
+    The first adds to what the links take, the second is beside it.
     """
     if not routed.row:
         return 0.0, 0.0
-    copies = size * (1.0 + ROW_BYTES / routed.row) * routed.routing.copies(shares)
-    way = routed.way
-    return size / (_READ[way] * MULTIPROCESSORS), copies / (_COPIED[way] * MULTIPROCESSORS)
+    kernels, way = KERNELS[routed.library], routed.way
+    copies = size * (1.0 + kernels.row / routed.row) * routed.routing.copies(shares)
+    return (
+        size / (kernels.read[way] * kernels.multiprocessors),
+        copies / (kernels.copied[way] * kernels.multiprocessors),
+    )

@@ -14,25 +14,24 @@ from simcore.design.same import Same
 
 def times_of(design: Design) -> OperatorTimes:
     """The model of operator times of a design: of its NPU, at its precision, launched by its software."""
-    software = design.software
-    return operator_times(
-        design.cluster.running_npu, design.workload.precision, software.launch_seconds, software.attention
-    )
+    software = design.running_software
+    launches = software.launch_seconds, software.routed_launch_seconds
+    return operator_times(design.cluster.running_npu, design.workload.precision, launches, software.attention)
 
 
-def operator_times(npu: Npu, precision: str, launch: float, attention: float = 1.0) -> OperatorTimes:
+def operator_times(npu: Npu, precision: str, launches: tuple[float, float], attention: float = 1.0) -> OperatorTimes:
     """The model of operator times that the NPU asks for, at a precision; the same one while the NPU is in use.
 
-    `launch` is the least time from one operator to the next, which the software takes to launch it [s]; `attention` the
-    rate of its fused attention over that of the curve.
+    `launches` are the least time from one operator to the next, which the software takes to launch it, and that where
+    only routing tells how much there is to do [s]; `attention` is the rate of its fused attention over the curve's.
     """
-    return _times(Same(npu), precision, launch, attention)
+    return _times(Same(npu), precision, launches, attention)
 
 
 @lru_cache(maxsize=32)
-def _times(same: Same[Npu], precision: str, launch: float, attention: float) -> OperatorTimes:
+def _times(same: Same[Npu], precision: str, launches: tuple[float, float], attention: float) -> OperatorTimes:
     npu = same.value
-    model, roofline = npu.compute, Roofline(npu, precision, launch, attention, settled=True)
+    model, roofline = npu.compute, Roofline(npu, precision, *launches, attention, settled=True)
     if model is None:
         return RememberedTimes(roofline)
     if model.systolic is not None:

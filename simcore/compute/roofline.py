@@ -50,6 +50,8 @@ class Roofline(OperatorTimes):
     precision: str
     launch: float = 0.0
     """Least time from one operator to the next, which the software takes to launch it [s]."""
+    routed_launch: float = 0.0
+    """The same where only routing tells how much there is to do."""
     attention: float = 1.0
     """Rate of the software's fused attention over that of the curve."""
     settled: bool = False
@@ -60,7 +62,8 @@ class Roofline(OperatorTimes):
         """Duration of an operator [s]."""
         curve = self.npu.curve
         own = self._data_sheet_seconds(operator) if curve is None else self._curve_seconds(operator, curve)
-        return own if self.npu.is_ideal else max(own, self.launch / operator.pieces)
+        launch = self.routed_launch if operator.routed else self.launch
+        return own if self.npu.is_ideal else max(own, launch / operator.pieces)
 
     def _data_sheet_seconds(self, operator: Compute) -> float:
         npu = self.npu

@@ -130,6 +130,11 @@ class Design(Frozen):
         return self
 
     @cached_property
+    def running_software(self) -> Software:
+        """The software as it is on these NPUs (`simcore.design.software`)."""
+        return self.software.running_on(self.cluster.npu.name)
+
+    @cached_property
     def data(self) -> int:
         """Data-parallel degree: given, or what is left of the NPUs (0 where nothing is)."""
         p = self.parallelism

@@ -17,6 +17,7 @@ from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
 from simcore.document.quantity import Size, Time
 
 Execution = Literal["eager", "compiled", "graph"]
+Exchange = Literal["deepep", "hybridep"]
 
 
 class Launch(Frozen):
@@ -27,7 +28,8 @@ class Launch(Frozen):
     compiled: Annotated[Time, Field(ge=0)]
     """Each by the host, from compiled code."""
     graph: Annotated[Time, Field(ge=0)]
-    """All in one: a recorded graph is replayed."""
+    """All in one: a recorded graph is replayed. Routed experts are launched by the host even so: how many tokens each
+    has only routing tells, and a graph repeats the sizes that it was recorded with."""
 
 
 class Overlap(Frozen):
@@ -65,12 +67,23 @@ class StackMemory(Frozen):
         return 0.0 if npu in self.left_out_on else self.context + self.communicator * groups
 
 
+class OnNpus(Frozen):
+    """What a stack does otherwise on some NPUs, where a design does not say."""
+
+    npus: tuple[str, ...] = ()
+    """Their names in the catalogue."""
+    execution: Execution = "eager"
+    """How kernels are launched."""
+    exchange: Exchange = "deepep"
+    """Kernels that move tokens to experts and back."""
+
+
 class Software(Frozen):
     """A software stack that trains."""
 
     name: str = ""
-    execution: Execution = "eager"
-    """How kernels are launched."""
+    execution: Execution | None = None
+    """How kernels are launched; unless given `eager`, or what `on` says."""
     launch: Launch
     """Least time from one kernel to the next."""
     flash_attention: Flag = True
@@ -99,6 +112,8 @@ class Software(Frozen):
     """Share of the rate of a flat ring, in both directions at once, that flat collectives reach."""
     dispatch: Literal["node", "rank"] = "rank"
     """Default of `parallelism.dispatch`."""
+    exchange: Exchange | None = None
+    """Kernels that move tokens to experts and back, with `dispatch: node`: unless given `deepep`, or what `on` says."""
     fp8: EightBit = EightBit()
     """Products in 8 bits."""
     overlap: Overlap = Overlap()
@@ -111,6 +126,8 @@ class Software(Frozen):
     """Names of NPUs that it is not made for."""
     not_in: tuple[Precision, ...] = ()
     """Precisions in which it trains nothing."""
+    on: OnNpus = OnNpus()
+    """What it does otherwise on some NPUs."""
     interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None
     """Measured over predicted iteration time in nine of ten jobs on these, predicted without their job, by kind of
     model."""
@@ -122,7 +139,20 @@ class Software(Frozen):
     @property
     def launch_seconds(self) -> float:
         """Least time from one kernel to the next as this stack launches them [s]."""
-        return float(getattr(self.launch, self.execution))
+        return float(getattr(self.launch, self.execution or "eager"))
+
+    @property
+    def routed_launch_seconds(self) -> float:
+        """The same where only routing tells how much there is to do [s]."""
+        return self.launch.eager if self.execution == "graph" else self.launch_seconds
+
+    def running_on(self, npu: str) -> Software:
+        """The stack as it is on such an NPU."""
+        if npu not in self.on.npus:
+            return self
+        return self.model_copy(
+            update={key: getattr(self.on, key) for key in ("execution", "exchange") if getattr(self, key) is None}
+        )
 
     def settle(self, given: Any) -> dict[str, Any]:
         """The keys of a section, `given`, that say nothing and that the stack decides, with what it decides."""

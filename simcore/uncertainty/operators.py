@@ -59,25 +59,27 @@ class DrawnOperators:
     def _alone(self) -> OperatorTimes:
         """Times of kernels that nothing has to launch."""
         return operator_times(
-            self.design.cluster.running_npu, self.design.workload.precision, 0.0, self.design.software.attention
+            self.design.cluster.running_npu, self.design.workload.precision, (0.0, 0.0), self.design.software.attention
         )
 
     @cached_property
-    def _launch(self) -> Floats:
-        software = self.design.software
+    def _launches(self) -> tuple[Floats, Floats]:
+        """Least time from one operator to the next, and that where only routing tells how much there is to do."""
+        software = self.design.running_software
+        errors = np.exp(self._errors(parameters.launch_error(software, self._found)))
         if self.design.cluster.npu.is_ideal:
-            return np.zeros(1 + self.draws.count)
-        launched = software.launch_seconds * np.exp(self._errors(parameters.launch_error(software, self._found)))
-        return np.asarray(launched)
+            errors = np.zeros(1 + self.draws.count)
+        return np.asarray(software.launch_seconds * errors), np.asarray(software.routed_launch_seconds * errors)
 
     def _seconds(self, operator: Compute) -> Floats:
         kernel = self._alone.seconds(operator)
         if operator.recorded is not None:
             return np.full(1 + self.draws.count, kernel)
         seconds: Floats = kernel * np.exp(self._kernel_errors(operator, kernel))
-        if operator.pieces == 1 and not self._launch.any():
+        launch = self._launches[operator.routed]
+        if operator.pieces == 1 and not launch.any():
             return seconds
-        return np.maximum(seconds, self._launch / operator.pieces)
+        return np.maximum(seconds, launch / operator.pieces)
 
     def _kernel_errors(self, operator: Compute, kernel: float) -> Floats:
         """Logarithm of what a kernel takes in each draw over what it takes as predicted."""

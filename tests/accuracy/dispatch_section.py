@@ -1,8 +1,9 @@
-"""The section of `docs/accuracy-details.md` on dispatch by node: what the model says of DeepEP's own times.
+"""The section of `docs/accuracy-details.md` on dispatch by node: what the model says of the kernels' own times.
 
 The rows are aiconfigurator's (ai-dynamo/aiconfigurator 095f58a51, Apache 2.0, `wideep_deepep_normal`, sglang 0.5.12 and
 0.5.6): nodes of 8 GPUs, tokens in 8 bits with a scale of 4 bytes a 128 numbers to their experts, in 16 bits back. Among
-nodes DeepEP's benchmark keeps a token to 4 of them.
+nodes DeepEP's benchmark keeps a token to 4 of them. Those of Hybrid-EP are its own (DeepEP, branch hybrid-ep,
+docs/README_Hybrid-EP.md, MIT), kernels alone: GB/s of all copies, an NPU's own among them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from simcore.collective.routed import Routing, Way
 from simcore.system.chunks import Chunker
 from simcore.system.placement import GroupSlice, place
 
-ROWS = Path(__file__).parent / "data" / "all_to_all_deepep.csv"
+ROWS, HYBRID_ROWS = (Path(__file__).parent / "data" / f"all_to_all_{name}.csv" for name in ("deepep", "hybrid_ep"))
 FABRICS = {"h100-80gb": "dgx-h100", "b200": "dgx-b200"}
 CHUNKS = 16
 BYTES: tuple[tuple[Way, float], ...] = (("dispatch", 1 + 4 / 128), ("combine", 2.0))
@@ -40,12 +41,27 @@ here, where the fabric has what NCCL's all-reduces reach (0.74). 8 nodes reach 1
 in the kernel that announces counts: that network was another one. With 8 to 16 multiprocessors kernels are slower
 between nodes too; in the model they take time inside a node alone. Low-latency kernels are not modelled.
 """
+HYBRID = """\
+The same of Hybrid-EP (NVIDIA's table for GB200 NVL72; kernels alone, 4,096 tokens an NPU of 7,168 numbers, 8 experts a
+token, 8 experts an NPU):
+
+| NPUs | multiprocessors | dispatch, 8 bits | dispatch, 16 bits | combine, 16 bits |
+|--:|--:|--:|--:|--:|"""
+HYBRID_WHY = """
+**Fitted** are the rate of copies each way and what a row costs (2.1 KB), without the rows of 8 bits, 16 multiprocessors
+and 24 or more NPUs, which are slower than those of 16 bits. The 50 us are DeepEP's.
+"""
+HYBRID_TOKENS, LOCAL, TOP = 4096, 8, 8
 
 
 def _network(device: str, nodes: int) -> tuple[Chunker, tuple[GroupSlice, ...]]:
+    return _network_of(device, FABRICS[device], 8 * nodes)
+
+
+def _network_of(device: str, fabric: str, npus: int) -> tuple[Chunker, tuple[GroupSlice, ...]]:
     document: dict[str, Any] = {
         "workload": {"collective": "all_to_all", "size": "1 MB"},
-        "cluster": {"npu": device, "fabric": FABRICS[device], "npus": 8 * nodes},
+        "cluster": {"npu": device, "fabric": fabric, "npus": npus},
         "system": {"chunks": CHUNKS},
     }
     design = design_from(document)
@@ -57,16 +73,32 @@ def predicted(row: dict[str, str], way: Way, width: float, kernels: bool = True)
     nodes, tokens, hidden = int(row["nodes"]), int(row["tokens"]), int(row["hidden"])
     routing = Routing(int(row["experts"]), int(row["top_k"]), nodes, min(nodes, MOST_NODES))
     size = int(hidden * width)
-    with changed(routed, "MULTIPROCESSORS", int(row["multiprocessors"])):
+    own = routed.KERNELS["deepep"]._replace(multiprocessors=int(row["multiprocessors"]))
+    with changed(routed, "KERNELS", {"deepep": own}):
         chunker, group = _network(row["device"], nodes)
-        (path,) = chunker.split_collective(routing.kind(way, size if kernels else 0), group, tokens * size).paths
+        return _seconds(chunker, group, routing.kind(way, size if kernels else 0), tokens * size)
+
+
+def _seconds(chunker: Chunker, group: tuple[GroupSlice, ...], kind: str, size: float) -> float:
+    (path,) = chunker.split_collective(kind, group, size).paths
     once = [phase.serialization for phase in path]  # the slowest phase serves every chunk, the others its first or last
     return (sum(once) + (CHUNKS - 1) * max(once) + sum(phase.latency for phase in path)) / 1e12
 
 
-def read_rows() -> list[dict[str, str]]:
+def hybrid_error(row: dict[str, str]) -> float:
+    """Predicted over measured, less 1, of a row of Hybrid-EP's, whose kernels have no latency of a call."""
+    npus, size, way = int(row["ranks"]), int(row["row"]), row["way"]
+    assert way in ("dispatch", "combine")
+    routing = Routing(LOCAL * npus, TOP)
+    chunker, group = _network_of("gb200", "gb200-nvl72", npus)
+    bytes_read = HYBRID_TOKENS * size
+    found = _seconds(chunker, group, routing.kind(way, size, "hybridep"), bytes_read) - routed.LATENCY
+    return found / (bytes_read * routing.copies(npus) / (1e9 * float(row["gb_s"]))) - 1.0
+
+
+def read_rows(path: Path = ROWS) -> list[dict[str, str]]:
     """Measured rows."""
-    with ROWS.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -100,3 +132,10 @@ def dispatch_section() -> Iterator[str]:
         rows = len(by_way["dispatch"])
         yield f"| `{FABRICS[device]}` | {nodes} | {which} | {rows} | {' | '.join(cells)} |"
     yield WHY
+    yield HYBRID
+    by_size: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in read_rows(HYBRID_ROWS):
+        by_size[row["ranks"], row["multiprocessors"]].append(f"{100 * hybrid_error(row):+.0f}")
+    for which, told in by_size.items():
+        yield f"| {' | '.join((*which, *told))} |"
+    yield HYBRID_WHY

@@ -73,7 +73,7 @@ tests/accuracy/write_accuracy.py` writes this page, and the table of that one.
 - [Phases against messages](#phases-against-messages): the two network models of this simulator
 - [Shared links](#shared-links): engine `flow` against messages
 - [Collectives of NCCL](#collectives-of-nccl): against measured times, by device, kind and size
-- [All-to-alls of DeepEP](#all-to-alls-of-deepep): tokens to their experts and back
+- [All-to-alls of DeepEP](#all-to-alls-of-deepep), and of Hybrid-EP: tokens to their experts and back
 - [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure
 - [Two engines, long run](#two-engines-long-run): the fast engine against the reference engine
 - [Scheduling anomalies, long run](#scheduling-anomalies-long-run): when more bandwidth is slower

@@ -12,7 +12,9 @@ import re
 from typing import Any
 
 from dse.measured.table.cells import Values
+from simcore.catalog.preset import preset
 from simcore.design.npu import Npu
+from simcore.design.software import Software
 
 EIGHT_BITS = ("fp8", "fp8_block")
 FLASH_ATTENTION = 2022
@@ -44,9 +46,12 @@ def assumed_stack(npu: Npu) -> str:
 
 def software_section(values: Values) -> dict[str, Any]:
     """The section `software` of a row's design: a stack, and what the row says otherwise."""
-    section: dict[str, Any] = {"base": stack_of(values)[0]}
-    if values.get("cuda_graph"):
-        section["execution"] = "graph"
+    name = stack_of(values)[0]
+    section: dict[str, Any] = {"base": name}
+    if "cuda_graph" in values:
+        execution = "graph" if values["cuda_graph"] else "eager"
+        usual = preset(Software, "software", name).running_on(values["device"].name).execution or "eager"
+        section |= {} if execution == usual else {"execution": execution}
     if values.get("precision") in EIGHT_BITS:
         recipe = fp8_recipe(values)
         fp8: dict[str, Any] = {"recipe": recipe} if recipe else {}

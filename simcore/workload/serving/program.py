@@ -160,7 +160,7 @@ def sample_program(design: Design) -> Sample | None:
 def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Program:
     """The Program of a design that serves a transformer; of some of its `tokens`, counted from 0, in order."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
-    builder = _Builder(workload, p, design.software, design.microbatch)
+    builder = _Builder(workload, p, design.running_software, design.microbatch)
     runs = stage_runs(workload.model, p, workload.length)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from simcore.program import blocking_collective
+from simcore.program import Compute, Operator, blocking_collective
 from simcore.workload.transformer.feed_forward import activation, mlp
 from simcore.workload.transformer.layers import Piece, Shapes, computed, tagged
 from simcore.workload.transformer.linear import norm_after, norm_between, residual
@@ -69,7 +69,7 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
         *_sorted_for_dispatch(shapes, "permute"),
         _exchange(shapes, "dispatch"),
         _gather(shapes),
-        *_experts(shapes),
+        *map(_of_routed_size, _experts(shapes)),
         _reduce(shapes),
         _exchange(shapes, "combine"),
         *_sorted_for_dispatch(shapes, "unpermute"),
@@ -121,6 +121,15 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
     )
 
 
+def _of_routed_size(piece: Piece) -> Piece:
+    """A piece of which only routing tells how much there is to do."""
+
+    def marked(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+        return tuple(one._replace(routed=True) if isinstance(one, Compute) else one for one in operators)
+
+    return piece._replace(forward=marked(piece.forward), backward=marked(piece.backward))
+
+
 def _biased(shapes: Shapes, count: float) -> tuple[Piece, ...]:
     """The experts' last biases, each times its row's weight, where there are such; the first are added by the product.
 
@@ -152,8 +161,9 @@ def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
     if shapes.dispatched_once:
         tokens = dispatched_rows(shapes) / moe.top_k * row
         moved = row if shapes.traced else 0  # by a kernel of a GPU; elsewhere the network is all
-        there = blocking_collective(moe.routing.kind("dispatch", moved), "expert", tokens)
-        back = blocking_collective(moe.routing.kind("combine", moved), "expert", tokens)
+        library = (moved and shapes.software.exchange) or "deepep"
+        there = blocking_collective(moe.routing.kind("dispatch", moved, library), "expert", tokens)
+        back = blocking_collective(moe.routing.kind("combine", moved, library), "expert", tokens)
         return Piece(there, back) if way == "dispatch" else Piece(back, there)
     both = shapes.blocking("all_to_all", "expert", dispatched_rows(shapes) * row, e)
     return Piece(both, both)

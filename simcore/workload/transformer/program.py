@@ -102,7 +102,8 @@ def _alike(design: Design) -> _Alike:
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
     memory = design.streamed
     streamed = memory is not None, memory is not None and memory.updates
-    return _Alike(workload, design.parallelism, design.data, design.software, _traced(design), streamed, design)
+    software = design.running_software
+    return _Alike(workload, design.parallelism, design.data, software, _traced(design), streamed, design)
 
 
 def _traced(design: Design) -> bool:
@@ -112,7 +113,8 @@ def _traced(design: Design) -> bool:
 
 def shapes_of(design: Design) -> Shapes:
     """The sizes of a design whose workload is a transformer."""
-    return Shapes(TransformerWorkload.of(design.workload), design.parallelism, design.software, _traced(design))
+    workload = TransformerWorkload.of(design.workload)
+    return Shapes(workload, design.parallelism, design.running_software, _traced(design))
 
 
 @lru_cache(maxsize=512)

@@ -53,6 +53,15 @@ def test_a_kind_says_its_routing() -> None:
     assert routed_of("all_to_all") is None
 
 
+def test_hybrid_ep_moves_tokens_faster_than_deepep_and_its_network_is_the_same() -> None:
+    routing = Routing(256, 8)
+    by_deepep, by_hybrid = routing.kind("dispatch", 4096), routing.kind("dispatch", 4096, "hybridep")
+    assert by_network_alone(by_hybrid) == by_network_alone(by_deepep)
+    slow, quick = [routed for kind in (by_deepep, by_hybrid) if (routed := routed_of(kind)) is not None]
+    assert (quick.row, quick.library, slow.library) == (4096, "hybridep", "deepep")
+    assert sum(kernel_seconds(quick, 1e8, 8)) < 0.6 * sum(kernel_seconds(slow, 1e8, 8))
+
+
 def split(kind: str, size: float, nodes: int = 4, fabric: str = "dgx-h100") -> Chunks:
     document: dict[str, Any] = {
         "workload": {"collective": "all_to_all", "size": "1 MB"},

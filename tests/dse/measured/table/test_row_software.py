@@ -12,6 +12,7 @@ from simcore.design.npu import Npu
 
 A100: Npu = preset(Npu, "npus", "a100-80gb")
 H100: Npu = preset(Npu, "npus", "h100-80gb")
+GB200: Npu = preset(Npu, "npus", "gb200")
 
 
 def test_a_stack_is_named_or_that_of_the_devices_time() -> None:
@@ -25,6 +26,8 @@ def test_a_stack_is_named_or_that_of_the_devices_time() -> None:
     [
         ({"cuda_graph": True}, {"execution": "graph"}),
         ({"cuda_graph": False}, {}),
+        ({"device": GB200, "cuda_graph": True}, {}),
+        ({"device": GB200, "cuda_graph": False}, {"execution": "eager"}),
         ({"precision": "bf16", "param_gather_dtype": "bf16"}, {}),
         (
             {"precision": "fp8", "param_gather_dtype": "fp8", "fp8_recipe": "hybrid, delayed"},

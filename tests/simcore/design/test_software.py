@@ -1,0 +1,71 @@
+"""What a stack does otherwise on some NPUs, and that a design which says so itself is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcore.check.load import design_from
+from simcore.collective.routed import routed_of
+from simcore.compute import times_of
+from simcore.design.design import Design
+from simcore.program import Compute, Start
+from simcore.workload.transformer.layer import LayerKind, layer_passes
+from simcore.workload.transformer.program import shapes_of
+
+
+def design(npu: str, fabric: str, **software: Any) -> Design:
+    """A mixture of experts on eight NPUs."""
+    document: dict[str, Any] = {
+        "workload": {"model": "qwen3-30b-a3b", "global_batch": 64},
+        "parallelism": {"expert": 8},
+        "cluster": {"npu": npu, "fabric": fabric, "npus": 8},
+    }
+    if software:
+        document["software"] = {"base": "megatron-core", **software}
+    return design_from(document)
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "said", "execution", "exchange"),
+    [
+        ("gb200", "gb200-nvl72", {}, "graph", "hybridep"),
+        ("gb200", "gb200-nvl72", {"execution": "eager"}, "eager", "hybridep"),
+        ("gb200", "gb200-nvl72", {"exchange": "deepep"}, "graph", "deepep"),
+        ("h100-80gb", "dgx-h100", {}, None, None),
+        ("h100-80gb", "dgx-h100", {"execution": "graph", "exchange": "hybridep"}, "graph", "hybridep"),
+    ],
+)
+def test_a_stack_on_its_npus(npu: str, fabric: str, said: Any, execution: Any, exchange: Any) -> None:
+    given = design(npu, fabric, **said)
+    again = design_from(given.document())
+    for running in (given.running_software, again.running_software):
+        assert (running.execution, running.exchange) == (execution, exchange)
+    assert again.key == given.key
+
+
+def _operators(given: Design) -> list[Any]:
+    forward, backward = layer_passes(shapes_of(given), LayerKind(experts=True))
+    return [*forward, *backward]
+
+
+def test_a_graph_has_all_of_a_layer_but_routed_experts() -> None:
+    given = design("gb200", "gb200-nvl72")
+    times, launch = times_of(given), given.software.launch
+    computed = [operator for operator in _operators(given) if isinstance(operator, Compute)]
+    routed = {operator.name for operator in computed if operator.routed}
+    assert {"expert-in", "expert-out", "sort-rows", "expert-in-weight-gradient"} <= routed
+    assert not routed & {"router", "routing", "qkv"}
+    assert all(times.seconds(operator) >= launch.eager for operator in computed if operator.routed)
+    assert any(times.seconds(operator) < launch.eager for operator in computed if not operator.routed)
+    eager = times_of(design("gb200", "gb200-nvl72", execution="eager"))
+    assert all(eager.seconds(operator) >= launch.eager for operator in computed)
+
+
+def test_tokens_go_by_the_kernels_of_the_stack() -> None:
+    libraries = [
+        {routed.library for one in _operators(given) if isinstance(one, Start) and (routed := routed_of(one.kind))}
+        for given in (design("gb200", "gb200-nvl72"), design("h100-80gb", "dgx-h100"))
+    ]
+    assert libraries == [{"hybridep"}, {"deepep"}]
