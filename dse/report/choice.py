@@ -24,7 +24,7 @@ SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
 
-_PRICED = 20_000
+_PRICED = 4_000
 """Feasible designs that are priced anew, those nearest to the front."""
 
 
