@@ -10,7 +10,9 @@ from dse.evaluate.record import StudyRecord
 from dse.proof.certificate import certify
 from dse.report import write_reports
 from dse.run.document import OpenStudy, open_study
+from dse.run.proving_beside import certify_beside
 from dse.run.record import Prove, record_in
+from dse.study.parts import part_paths
 from dse.study.store import STUDY, check_folder
 from dse.study.watch import WATCHER, Watcher
 from dse.whatif.answers import WhatIf
@@ -37,11 +39,12 @@ def report_run(
     simulations: int | None = None,
     watcher: Watcher = WATCHER,
     may_be_empty: bool = False,
-    prove: Prove = certify,
+    prove: Prove | None = None,
 ) -> Reported:
     """Write the reports of a run folder, into `out` where it is given; `watcher` is told how far they are.
 
-    `prove` certifies its space: that of its search, if it has just ended, has begun with it. `simulations` is the limit
+    `prove` certifies its space: that of its search, if it has just ended, has begun with it; unless given `certify`, in
+    a process of its own beside trials in parts, since what it leaves behind takes memory. `simulations` is the limit
     of `answers_about`; `may_be_empty`: a study that just ended may have no trial. Raises `InputError` where the folder
     holds no study, or nothing to report, or where the files would take the place of another run's or of better ones.
     """
@@ -50,7 +53,8 @@ def report_run(
         fix = "choose another folder with --out"
         raise InputError([Problem((), "a folder for reports", "the folder of another run", fix)], str(folder))
     study = open_study(run)
-    record = record_in(study, watcher=watcher, prove=prove)
+    usual: Prove = certify_beside if part_paths(run) else certify
+    record = record_in(study, watcher=watcher, prove=prove or usual)
     if not record.trials and not may_be_empty:
         fix = "evaluate some: dse optimize SPACE --out with a new folder"
         raise InputError([Problem((), "a journal with trials to report", "one without any", fix)], str(run))

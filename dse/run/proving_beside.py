@@ -120,6 +120,15 @@ class CertifierBeside:
             self._told.put(None)
 
 
+def certify_beside(space: Space, engine: str, note: Note) -> Certificate:
+    """As `dse.proof.certificate.certify`, in a process of its own."""
+    certifier = CertifierBeside(space, engine)
+    try:
+        return certifier.finish(note)
+    finally:
+        certifier.close()
+
+
 def prove(space: Space, engine: str, out: IO[bytes]) -> None:
     """Certify a space, and tell of each step."""
     certifier, last = Certifier(space, engine), time.monotonic()
