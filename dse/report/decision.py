@@ -46,6 +46,8 @@ _FAR = 0.25
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
+_CANNOT = {"microbatches fill the batch": "data x microbatch does not divide it"}
+"""What a rule that a design breaks at another batch says of that batch."""
 _LEAVES_OUT_OLD = "('constraints: [staleness <= 0]' leaves such designs out)"
 
 
@@ -297,4 +299,4 @@ def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
 def _fate(why: str) -> str:
     if not why:
         return "others are better"
-    return f"it {why}" if why == DOES_NOT_FIT else f"it cannot run ({clean_text(why)})"
+    return f"it {why}" if why == DOES_NOT_FIT else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"

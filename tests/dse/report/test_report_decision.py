@@ -337,7 +337,7 @@ def batches(stays: bool, why: str = "") -> Mapping[int, tuple[AtBatch, ...]]:
         (True, "", "half or twice the batch keep it"),
         (False, "", "at batch 512 others are better"),
         (False, "does not fit", "at batch 512 it does not fit"),
-        (False, "microbatches fill the batch", "at batch 512 it cannot run (microbatches fill the batch)"),
+        (False, "microbatches fill the batch", "at batch 512 it cannot run (data x microbatch does not divide it)"),
     ],
 )
 def test_batches_that_change_the_choice_are_named(stays: bool, why: str, said: str) -> None:
