@@ -7,8 +7,10 @@ from dse.export.compare import unsaid
 from dse.export.deepspeed import DeepSpeed
 from dse.export.megatron import Megatron
 from dse.export.torchtitan import TorchTitan
+from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.jobs import lone_job
+from simcore.design.software import Software, usual_software
 from simcore.design.workload import USUAL, workload_tag
 from simcore.document.problem import InputError, Problem
 from simcore.layout.settle import settle
@@ -22,12 +24,17 @@ __all__ = ["TARGETS", "Exported", "Target", "Unsaid", "export"]
 def export(design: Design, target: str) -> Exported:
     """A checked design as a file that runs it, with what that program cannot be told.
 
-    Raises `InputError` where the design is not one transformer in training, or the program has no such model.
+    Raises `InputError` where the design is not one transformer in training, or the program has no such model, or does
+    not run on its NPUs.
     """
     program = TARGETS[target]
     design = lone_job(design)
     if (tag := workload_tag(design.workload)) != USUAL:
         raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
+    npu, stacks = design.cluster.npu.name, [preset(Software, "software", name) for name in program.software]
+    if all(npu in stack.not_on for stack in stacks):
+        fix = f"name another program, or a stack that is made for {npu}, such as {usual_software(npu).name}"
+        raise InputError([Problem(("cluster", "npu"), f"an NPU that {target} runs on", npu, fix)])
     design = settle(design)
     if design.parallelism.other_degrees:
         expected = f"the degrees of the section in all layers: {target} makes one set of groups for the whole model"

@@ -209,6 +209,20 @@ def test_megatron_is_told_what_a_model_has_beside_its_sizes(name: str) -> None:
     assert {entry.path for entry in exported.unsaid} <= {"workload.model.biases", "workload.model.shared_gate"}
 
 
+def test_megatron_is_told_its_graphs_and_whose_kernels_move_tokens() -> None:
+    cluster = {"npu": "gb200", "fabric": "gb200-nvl72", "npus": 8}
+    experts = {"workload": {"model": "qwen3-30b-a3b", "global_batch": 64}, "parallelism": {"expert": 8}}
+    text = export(design_from({**experts, "cluster": cluster}), "megatron").text
+    assert "--moe-flex-dispatcher-backend hybridep" in text
+    assert "--cuda-graph-impl transformer_engine" in text
+    assert "--cuda-graph-scope attn moe_router moe_preprocess" in text
+    assert refused("megatron", text) == []
+    eager = {"base": "megatron-core", "execution": "eager", "exchange": "deepep"}
+    text = export(design_from({**experts, "cluster": cluster, "software": eager}), "megatron").text
+    assert "--moe-flex-dispatcher-backend deepep" in text
+    assert "cuda-graph" not in text
+
+
 def test_a_layout_that_was_solved_runs_with_no_more_memory_than_it_was_solved_for() -> None:
     workload = {"model": "llama3-8b", "global_batch": 64, "sequence_length": 32768, "precision": "bf16"}
     parallelism = {"tensor": 2, "pipeline": 4, "interleave": 2, "zero": 1, "sequence_parallel": True}
@@ -281,6 +295,11 @@ def test_a_stack_that_another_program_has_is_noted() -> None:
             "deepspeed",
             {**DENSE, "workload": {**DENSE["workload"], "model": "mixtral-8x7b"}, "parallelism": {"zero": 3}},
             "0 to 2 with experts",
+        ),
+        (
+            "megatron",
+            {**DENSE, "cluster": {"npu": "tpu-v5p", "fabric": "tpu-v5p-pod", "npus": 512}},
+            "an NPU that megatron runs on, got tpu-v5p; .* such as maxtext",
         ),
     ],
 )
