@@ -44,9 +44,13 @@ def _usual_elsewhere(npu: str) -> str:
     return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
 
 
-def _how_it_runs(software: Software) -> str:
-    graphs = "; graphs replay its kernels, but for routed experts" if software.execution == "graph" else ""
-    return graphs + ("; Hybrid-EP moves tokens to experts" if software.exchange == "hybridep" else "")
+def _how_it_runs(design: Design) -> str:
+    running, routed = design.running_software, design.workload.measured_as == "moe"
+    graphs = "; graphs replay its kernels" + (", but for routed experts" if routed else "")
+    moved = design.parallelism.expert > 1 and design.parallelism.dispatch == "node"
+    return (graphs if running.execution == "graph" else "") + (
+        "; Hybrid-EP moves tokens to experts" if moved and running.exchange == "hybridep" else ""
+    )
 
 
 def provenance(design: Design) -> dict[str, str]:
@@ -64,7 +68,7 @@ def provenance(design: Design) -> dict[str, str]:
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
         + (_usual_elsewhere(npu.name) if npu.name in software.not_on else "")
-        + _how_it_runs(software.running_on(npu.name)),
+        + _how_it_runs(design),
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
