@@ -12,6 +12,8 @@ import numpy as np
 from dse.evaluate.pareto import WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import dimensions_of
+from dse.report.nearest import shares_worse
+from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
 from dse.report.summary import Summary
 from dse.space.objective import Objective
@@ -20,6 +22,12 @@ from simcore.network import ratios_of
 
 AS_WELL = 0.01
 """Designs whose objectives are each worse by less than this share are as good."""
+NEARLY_FULL = 0.95
+"""A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
+ROOM = 0.025
+"""What room in the memory may cost of each objective: as much as no two rows of a front are told apart by."""
+_COMPARED = 60
+"""Designs as good as the pick that are looked at, the best first."""
 SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
@@ -48,23 +56,25 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     Iterations of old weights are worth less than others, by how much nobody knows; a network with thinner uplinks is
     worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
-    its uplinks are thinner, likewise one with the widest of these.
+    its uplinks are thinner, likewise one with the widest of these; where its memory is nearly full, one with
+    room that is worse by less than `ROOM`.
     """
     number = pick_of_front(record, summary)
     picked = next((trial for trial in summary.front if trial.number == number), None)
-    if picked is None or not (updates_old(picked) or thinning(picked) > 1):
+    if picked is None or _uncounted(picked) == (False, 1.0, False):
         return number
-    own = record.losses((picked,))[0]
-    near = (record.losses(record.feasible_trials) <= own + AS_WELL * np.abs(own)).all(axis=1)
-    as_good = [*record.feasible_trials.select(near)]
+    worse = shares_worse(record, record.feasible_trials, picked)
+    allowed = AS_WELL if _uncounted(picked)[:2] != (False, 1.0) else ROOM
+    near = [int(place) for place in worse.argsort(kind="stable")[:_COMPARED] if worse[place] <= allowed]
+    as_good = [record.feasible_trials[place] for place in near]
     least = min((_uncounted(trial) for trial in as_good), default=_uncounted(picked))
     best = [trial for trial in as_good if _uncounted(trial) == least]
     return balanced(record, best).number if least < _uncounted(picked) else number
 
 
-def _uncounted(trial: TrialRecord) -> tuple[bool, float]:
-    """What no objective counts: old weights, thin uplinks."""
-    return updates_old(trial) > 0, thinning(trial)
+def _uncounted(trial: TrialRecord) -> tuple[bool, float, bool]:
+    """What no objective counts: old weights, thin uplinks, a memory without room."""
+    return updates_old(trial) > 0, thinning(trial), fullness(trial) > NEARLY_FULL
 
 
 def thinning(trial: TrialRecord) -> float:

@@ -11,6 +11,7 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
 from dse.report.choice import (
     AS_WELL,
+    ROOM,
     Payoff,
     knees_at_prices,
     payoff,
@@ -26,7 +27,7 @@ from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
-from dse.report.reasons import describe_load
+from dse.report.reasons import describe_load, fullness
 from dse.report.robustness import PRICES
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
@@ -99,6 +100,11 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
     """Which designs of the front are better only with old weights or thin uplinks, where the one to build has none."""
     number = pick_of_front(record, summary)
     picked = next((member for member in summary.front if member.number == number), trial)
+    if number != trial.number and not updates_old(picked) and thinning(picked) <= thinning(trial):
+        return (
+            f"Trial {number} of the front is better by less than {format_percent(ROOM)}, but its memory is "
+            f"{format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments."
+        )
     if number != trial.number and not updates_old(picked):
         return (
             f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its network is "

@@ -98,6 +98,24 @@ def test_old_weights_are_built_where_nothing_else_is_as_good(time: float, cost: 
     assert decision.sentences[1].startswith("Its gradients are of weights up to 1 update old")
 
 
+def filled(share: float) -> dict[str, Any]:
+    """Metrics of a design whose memory is so full."""
+    parts = {"weights": 4e10, "gradients": 0.0, "optimizer": 0.0, "activations": 0.0, "working": 0.0, "peak": 4e10}
+    return {"memory_bytes": {**parts, "reserved": share * 8e10}, "memory_capacity_bytes": 8e10}
+
+
+@pytest.mark.parametrize(
+    ("full", "other", "time", "built"),
+    [(0.99, 0.9, 1.12, 3), (0.99, 0.97, 1.12, 1), (0.94, 0.9, 1.12, 1), (0.99, 0.9, 1.13, 1)],
+)
+def test_a_memory_with_room_is_worth_little_time(full: float, other: float, time: float, built: int) -> None:
+    front = [trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, **filled(full)), trial(2, 2.0, 1.9e7, 16)]
+    decision = decided(studies.record([*front, trial(3, time, 2e7, 2, **filled(other))]))
+    assert decision.trial == built
+    told = "Trial 1 of the front is better by less than 2.5 %, but its memory is 99 % full"
+    assert decision.sentences[1].startswith(told) is (built == 3)
+
+
 def scheduled(number: int, time: float, cost: float, schedule: str, **metrics: Any) -> TrialRecord:
     made = trial(number, time, cost, **metrics)
     parallelism = {**(made.design or {})["parallelism"], "schedule": schedule}
