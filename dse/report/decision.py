@@ -233,8 +233,8 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
 
 
 def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
-    """The family whose chosen design is nearest in its objectives and not equal in all of them."""
-    equal = (trial.number, *summary.equals.get(trial.number, ()))
+    """The family whose chosen design is nearest in its objectives, not equal in all of them, nor passed over."""
+    equal = (trial.number, *summary.equals.get(trial.number, ()), pick_of_front(record, summary))
     others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
     if not others:
         return ""
