@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from simcore.catalog.preset import named, preset
+from simcore.collective.routed import Library
 from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
 from simcore.document.quantity import Size, Time
 
 Execution = Literal["eager", "compiled", "graph"]
-Exchange = Literal["deepep", "hybridep"]
 
 
 class Launch(Frozen):
@@ -74,7 +74,7 @@ class OnNpus(Frozen):
     """Their names in the catalogue."""
     execution: Execution = "eager"
     """How kernels are launched."""
-    exchange: Exchange = "deepep"
+    exchange: Library = "deepep"
     """Kernels that move tokens to experts and back."""
 
 
@@ -112,7 +112,7 @@ class Software(Frozen):
     """Share of the rate of a flat ring, in both directions at once, that flat collectives reach."""
     dispatch: Literal["node", "rank"] = "rank"
     """Default of `parallelism.dispatch`."""
-    exchange: Exchange | None = None
+    exchange: Library | None = None
     """Kernels that move tokens to experts and back, with `dispatch: node`: unless given `deepep`, or what `on` says."""
     fp8: EightBit = EightBit()
     """Products in 8 bits."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.check.load import design_from
-from simcore.collective.routed import Routing, by_network_alone, kernel_seconds, routed_of
+from simcore.collective.routed import Routing, Way, by_network_alone, kernel_seconds, routed_of
 from simcore.system.chunks import Chunker, Chunks
 from simcore.system.placement import place
 
@@ -118,3 +118,26 @@ def test_kernels_inside_a_node_take_what_deepep_takes(
         chunks = split(routing.kind(kind, row), tokens * row, 1, fabric)  # type: ignore[arg-type]
         took = sum(path[0].serialization * count for path, count in chunks.count_paths()) / 1e12
         assert measured * 0.95 < took < measured * 1.3
+
+
+@pytest.mark.parametrize(
+    ("npus", "row", "way", "rate"),
+    [  # DeepEP, branch hybrid-ep, docs/README_Hybrid-EP.md: GB200, 32 multiprocessors, GB/s of all copies
+        (8, 14336, "dispatch", 764.03e9),
+        (16, 7168, "dispatch", 650.48e9),
+        (16, 14336, "combine", 666.26e9),
+        (32, 14336, "dispatch", 642.23e9),
+        (36, 14336, "combine", 596.99e9),
+    ],
+)
+def test_hybrid_ep_inside_a_domain_takes_what_its_kernels_take(npus: int, row: int, way: Way, rate: float) -> None:
+    routing, size = Routing(8 * npus, 8), 4096.0 * row
+    document: dict[str, Any] = {
+        "workload": {"collective": "all_to_all", "size": "1 MB"},
+        "cluster": {"npu": "gb200", "fabric": "gb200-nvl72", "npus": npus},
+    }
+    design = design_from(document)
+    group = next(slices for slices in place(design)[0].values() if slices)
+    chunks = Chunker(design).split_collective(routing.kind(way, row, "hybridep"), group, size)
+    took = sum(path[0].serialization * count for path, count in chunks.count_paths()) / 1e12
+    assert took == pytest.approx(size * routing.copies(npus) / rate, rel=0.15)
