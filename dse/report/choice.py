@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,8 @@ NEARLY_FULL = 0.95
 """A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
 ROOM = 0.025
 """What room in the memory may cost of each objective: as much as no two rows of a front are told apart by."""
-_COMPARED = 60
-"""Designs as good as the pick that are looked at, the best first."""
+_LOOKED_AT = 60
+"""Designs near the pick that are looked at for room, the best first."""
 SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
@@ -61,20 +62,29 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     """
     number = pick_of_front(record, summary)
     picked = next((trial for trial in summary.front if trial.number == number), None)
-    if picked is None or _uncounted(picked) == (False, 1.0, False):
+    if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
+    allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (ROOM, _LOOKED_AT)
     worse = shares_worse(record, record.feasible_trials, picked)
-    allowed = AS_WELL if _uncounted(picked)[:2] != (False, 1.0) else ROOM
-    near = [int(place) for place in worse.argsort(kind="stable")[:_COMPARED] if worse[place] <= allowed]
-    as_good = [record.feasible_trials[place] for place in near]
-    least = min((_uncounted(trial) for trial in as_good), default=_uncounted(picked))
-    best = [trial for trial in as_good if _uncounted(trial) == least]
-    return balanced(record, best).number if least < _uncounted(picked) else number
+    near = np.flatnonzero(worse <= allowed)
+    nearest = np.sort(near[worse[near].argsort(kind="stable")[:most]])
+    as_good = [(_uncounted(trial), trial) for trial in record.feasible_trials.select(nearest)]
+    least = min((found for found, _ in as_good), default=own)
+    return balanced(record, [trial for found, trial in as_good if found == least]).number if least < own else number
 
 
-def _uncounted(trial: TrialRecord) -> tuple[bool, float, bool]:
-    """What no objective counts: old weights, thin uplinks, a memory without room."""
-    return updates_old(trial) > 0, thinning(trial), fullness(trial) > NEARLY_FULL
+class _Uncounted(NamedTuple):
+    """What no objective counts of a design."""
+
+    old: bool = False
+    """Gradients of old weights."""
+    thinning: float = 1.0
+    full: bool = False
+    """A memory without room."""
+
+
+def _uncounted(trial: TrialRecord) -> _Uncounted:
+    return _Uncounted(updates_old(trial) > 0, thinning(trial), fullness(trial) > NEARLY_FULL)
 
 
 def thinning(trial: TrialRecord) -> float:

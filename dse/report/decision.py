@@ -97,31 +97,32 @@ def _describe_models(record: StudyRecord) -> str:
 
 
 def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    """Which designs of the front are better only with old weights or thin uplinks, where the one to build has none."""
+    """Which designs of the front are better only by what no objective counts, where the one to build has none of it."""
     number = pick_of_front(record, summary)
     picked = next((member for member in summary.front if member.number == number), trial)
-    if number != trial.number and not updates_old(picked) and thinning(picked) <= thinning(trial):
-        return (
-            f"Trial {number} of the front is better by less than {format_percent(ROOM)}, but its memory is "
-            f"{format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments."
-        )
-    if number != trial.number and not updates_old(picked):
-        return (
-            f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its network is "
-            f"{format_brief(thinning(picked))}:1 oversubscribed, which costs more where other jobs, storage or "
-            "replaced nodes share it: that is not modelled."
-        )
     if number != trial.number:
-        return (
-            f"Trial {number} of the front is better by less than {format_percent(AS_WELL)}, but its gradients are of "
-            "old weights, and how many more tokens it needs is not modelled."
-        )
+        share, why = _why_passed_over(picked, trial)
+        return f"Trial {number} of the front is better by less than {format_percent(share)}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)
     if not old:
         return ""
     return (
         f"{old:,} of the {len(summary.front):,} designs on the front have gradients of old weights: iterations are "
         f"compared, not trainings, and how many more tokens these need is not modelled {_LEAVES_OUT_OLD}."
+    )
+
+
+def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, str]:
+    """The share by which the pick of the front is better at most than the design to build, and what it has instead."""
+    if updates_old(picked):
+        return AS_WELL, "its gradients are of old weights, and how many more tokens it needs is not modelled"
+    if thinning(picked) > thinning(trial):
+        return AS_WELL, (
+            f"its network is {format_brief(thinning(picked))}:1 oversubscribed, which costs more where other jobs, "
+            "storage or replaced nodes share it: that is not modelled"
+        )
+    return ROOM, (
+        f"its memory is {format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments"
     )
 
 

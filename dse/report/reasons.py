@@ -96,14 +96,15 @@ def _describe_bound(outcome: Result, most: int = 3) -> str:
 def fullness(trial: TrialRecord) -> float:
     """Which share of an NPU's own memory is reserved, of the fullest of its jobs; 0 where that is not known."""
     outcomes = [read_result(part.metrics or {}) for _, part in trial.parts]
-    return max((_memory_shares(outcome)[0] for outcome in outcomes if outcome is not None), default=0.0)
+    known = [shares for outcome in outcomes if outcome is not None and (shares := _memory_shares(outcome))]
+    return max((own for own, *_ in known), default=0.0)
 
 
 def _memory_shares(outcome: Result) -> tuple[float, ...]:
-    """Which share of the NPU's own memory is reserved, and of the expanded one, if there is one; 0 if it has none."""
+    """Which share of the NPU's own memory is reserved, and of the expanded one, if there is one; none if not known."""
     memory, whole = outcome.memory_bytes, outcome.memory_capacity_bytes
     if memory is None or whole <= 0:
-        return (0.0,)
+        return ()
     if memory.own is not None and memory.expanded:
         return (memory.reserved - memory.expanded) / memory.own, memory.expanded / (whole - memory.own)
     return (memory.reserved / whole,)
@@ -111,7 +112,7 @@ def _memory_shares(outcome: Result) -> tuple[float, ...]:
 
 def _describe_memory(outcome: Result) -> str:
     memory, shares = outcome.memory_bytes, _memory_shares(outcome)
-    if memory is None or outcome.memory_capacity_bytes <= 0:
+    if memory is None or not shares:
         return ""
     held = f", {format_with_unit(memory.expanded, 'B')} more beside the NPU's own" if memory.expanded else ""
     if max(shares) > 1:

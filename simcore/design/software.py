@@ -8,6 +8,7 @@ override it.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -147,9 +148,12 @@ class Software(Frozen):
         return self.launch.eager if self.execution == "graph" else self.launch_seconds
 
     def running_on(self, npu: str) -> Software:
-        """The stack as it is on such an NPU."""
-        if npu not in self.on.npus:
-            return self
+        """The stack as it is on such an NPU; of one stack the same object for all of them."""
+        return self._elsewhere if npu in self.on.npus else self
+
+    @cached_property
+    def _elsewhere(self) -> Software:
+        """The stack as it is on the NPUs of `on`."""
         return self.model_copy(
             update={key: getattr(self.on, key) for key in ("execution", "exchange") if getattr(self, key) is None}
         )
