@@ -145,6 +145,8 @@ class ModelPart:
     """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
     working: float
     """Bytes of the largest temporary buffers, per NPU."""
+    most_kept: float | None = None
+    """Of `activations`, those of the layer that keeps most; unless told, all of them."""
     resident: float = 0.0
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
     expert_parameters: float = 0.0
@@ -163,6 +165,11 @@ class ModelPart:
     """
     alone_backward: tuple[Segment, ...] = ()
     """The same of a backward pass that reduces nothing."""
+
+    @property
+    def largest_kept(self) -> float:
+        """Bytes that the layer that keeps most keeps of a microbatch."""
+        return self.activations if self.most_kept is None else self.most_kept
 
     @property
     def first_pass(self) -> tuple[Segment, ...]:

@@ -19,6 +19,8 @@ class Said:
     """`model` too, where the file says its shape."""
     placement: tuple[str, ...] = ("tensor", "context", "data", "pipeline")
     """Order in which groups take the ranks, innermost first."""
+    offloaded: tuple[str, ...] = ()
+    """What lies in the host's memory, as `cluster.memory.expanded.place` has it."""
 
 
 class Unsaid(NamedTuple):
@@ -46,6 +48,12 @@ class Exported:
     """What the program cannot be told, or does otherwise."""
     notes: tuple[str, ...] = field(default=())
     """What its user has to know or to add."""
+
+
+def offloaded(design: Design) -> tuple[str, ...]:
+    """What lies in the expanded memory of a design."""
+    memory = design.cluster.memory
+    return () if memory is None or memory.expanded is None else tuple(sorted(memory.expanded.place))
 
 
 class Target(ABC):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import Said, Target, Unsaid
+from dse.export.base import Said, Target, Unsaid, offloaded
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
 from simcore.workload.transformer.document import TransformerWorkload
@@ -36,6 +36,8 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
     ]
     if (order := _order(design, design.cluster.placement)) != (its := _order(design, said.placement)):
         found.append(Unsaid("cluster.placement", _text(order), _text(its)))
+    if (place := offloaded(design)) != said.offloaded:
+        found.append(Unsaid("cluster.memory.expanded.place", _text(place or None), _text(said.offloaded or None)))
     left = {entry.path for entry in found}
     follows = {path for key, paths in _FOLLOWS.items() if key in left for path in paths}
     elsewhere = target.elsewhere(design)

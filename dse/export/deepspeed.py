@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import Said, Target
+from dse.export.base import Said, Target, offloaded
 from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.document.problem import InputError, Problem
@@ -31,6 +31,8 @@ _ELSEWHERE = {
     "parallelism.cross_entropy_fusion": "the training script computes the loss",
     "parallelism.expert": "the training script gives deepspeed.moe.layer.MoE its ep_size",
 }
+_OFFLOADED = {"optimizer": "offload_optimizer", "weights": "offload_param"}
+"""What ZeRO keeps in the host's memory, by what it is called in a design."""
 _IN_PIPELINE = {
     "parallelism.tensor": "its own tensor groups know no pipeline: the training script gives PipelineModule a topology "
     "with them, and layers that are cut",
@@ -71,6 +73,9 @@ class DeepSpeed(Target):
             "reduce_bucket_size": round(p.bucket / BYTES["fp32" if sums == "fp32" else "fp16"]),
             "overlap_comm": bool(p.data_overlap) and _can_overlap(design, sums),
         }
+        for part, key in _OFFLOADED.items():
+            if part in offloaded(design) and p.zero:
+                config["zero_optimization"][key] = {"device": "cpu", "pin_memory": True}
         if p.tensor > 1 and p.pipeline == 1:
             config["tensor_parallel"] = {"autotp_size": p.tensor, "tp_overlap_comm": p.tensor_overlap}
         if p.context > 1:
@@ -98,7 +103,8 @@ class DeepSpeed(Target):
             "data_overlap": zero["overlap_comm"],
             "bucket": f"{zero['reduce_bucket_size'] * BYTES[gradients]:.0f} B",
         }
-        return Said(keys, {"global_batch": data * step, "precision": precision, "gradient_precision": gradients})
+        workload = {"global_batch": data * step, "precision": precision, "gradient_precision": gradients}
+        return Said(keys, workload, offloaded=tuple(part for part, key in _OFFLOADED.items() if key in zero))
 
     def notes(self, design: Design) -> Iterator[str]:
         """See `Target.notes`."""
@@ -110,6 +116,8 @@ class DeepSpeed(Target):
                 quiet = value is False and path in _IN_PIPELINE
                 if value is True or (value not in (None, 1, "none") and not quiet):
                     yield f"{path} ({value}): {where}"
+        if p.zero and "optimizer" in offloaded(design):
+            yield "the host's processors step the optimizer, where the prediction brings its states to the NPUs"
         if _counts_all(design):
             yield "train_batch_size is left out: beside tensor groups of its own DeepSpeed counts a batch for every NPU"
         yield "the model, the data and the optimizer are the training script's"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import Said, Target
+from dse.export.base import Said, Target, offloaded
 from dse.export.command_line import Arguments, processes, read_script, script, torchrun
 from dse.export.described import describe
 from dse.export.megatron_model import give_model, read_model
@@ -22,6 +22,7 @@ from dse.export.megatron_rules import (
     INTERLEAVED,
     LAYOUT,
     NARROW,
+    OFFLOAD,
     RINGS,
     SHARDED,
     SWITCHES,
@@ -89,7 +90,8 @@ class Megatron(Target):
             "gradient_precision": gradients,
         }
         usual = ("tensor", "context", "data", "pipeline")
-        return Said(keys, workload, _PIPELINE_FIRST if "--use-tp-pp-dp-mapping" in said else usual)
+        placement = _PIPELINE_FIRST if "--use-tp-pp-dp-mapping" in said else usual
+        return Said(keys, workload, placement, ("optimizer",) if OFFLOAD in said else ())
 
     def notes(self, design: Design) -> Iterator[str]:
         """See `Target.notes`."""
@@ -107,6 +109,8 @@ class Megatron(Target):
         if overlaps_sends(said):
             batched = f"{BATCHED} gives what was predicted" if can_batch(said) else "for two stages it has nothing else"
             yield f"sends of interleaved stages go beside computation, where the prediction waits for them; {batched}"
+        if OFFLOAD in said:
+            yield "the host's processors step the optimizer, where the prediction brings its states to the NPUs"
         if design.parallelism.zero >= 2:
             yield "Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, or unset"
 
@@ -213,6 +217,11 @@ def _give_sharding(said: Arguments, design: Design, workload: TransformerWorkloa
         said.switch("--overlap-param-gather", bool(p.data_overlap))
         if design.sharding_npus != design.copies:
             said.give("--num-distributed-optimizer-instances", design.copies // design.sharding_npus)
+    if p.zero == 1 and "optimizer" in offloaded(design):
+        said.give(OFFLOAD)
+        said.give("--optimizer-offload-fraction", 1.0)
+        said.give("--overlap-cpu-optimizer-d2h-h2d")
+        said.give("--use-precision-aware-optimizer")
     if p.zero < 2:
         said.give("--ddp-bucket-size", round(p.bucket / BYTES[workload.gradient_precision]))
 

@@ -38,6 +38,7 @@ IN_GROUP = ("sequence_parallel", "tensor_overlap")
 LAYOUT = "--pipeline-model-parallel-layout"
 INTERLEAVED = "--num-virtual-stages-per-pipeline-rank"
 BATCHED = "--no-overlap-p2p-communication"
+OFFLOAD = "--optimizer-cpu-offload"
 SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
 RINGS = {"ring": "p2p", "all_to_all": "a2a"}
 NARROW = {"fp8": "tensorwise", "fp8_block": "blockwise"}
@@ -52,6 +53,9 @@ def refusals(said: Arguments) -> Iterator[Problem]:
     if said.word("--fp8-recipe") == "delayed" and (wrong := sorted(modules & _BEFORE_PRODUCTS)):
         expected = "modules that delayed scaling lets be recomputed in 8 bits: no layernorm, no moe_act"
         yield Problem(("parallelism", "recompute_modules"), expected, ", ".join(wrong), "recompute others, or 16 bits")
+    if OFFLOAD in said and "--fp8-param-gather" in said and said.word("--fp8-recipe") != "delayed":
+        expected = "no optimizer beside weights that are gathered in 8 bits, unless scaling is delayed"
+        yield Problem(("cluster", "memory", "expanded", "place"), expected, "optimizer", "set software.fp8.gather: false")
     if "--num-experts" in said and (said.number(DEGREES["tensor"]) or 1) > 1 and "--sequence-parallel" not in said:
         expected = "true where experts are trained in a tensor group"
         yield Problem(("parallelism", "sequence_parallel"), expected, "false", "cut sequences, or take tensor: 1")

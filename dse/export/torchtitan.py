@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dse.export.base import Said, Target
+from dse.export.base import Said, Target, offloaded
 from dse.export.command_line import Arguments, read_script, script, torchrun
 from dse.export.described import describe
 from simcore.catalog.preset import preset
@@ -46,6 +46,9 @@ _DEGREES = {
 _SHARD = "--parallelism.data-parallel-shard-degree"
 _REPLICATE = "--parallelism.data-parallel-replicate-degree"
 _RESHARD = "--parallelism.fsdp-reshard-after-forward"
+_OFFLOAD = "--training.enable-cpu-offload"
+_ALL_OFFLOADED = ("optimizer", "weights")
+"""What FSDP keeps in the host's memory where it is told to."""
 _STAGE = "--parallelism.pipeline-parallel-layers-per-stage"
 _LESS = {
     "first_stage_layers": "--parallelism.pipeline-parallel-first-stage-less-layers",
@@ -107,7 +110,7 @@ class TorchTitan(Target):
             "precision": "fp32" if wide else precision,
             "gradient_precision": "fp32",
         }
-        return Said(keys, workload)
+        return Said(keys, workload, offloaded=_ALL_OFFLOADED if _OFFLOAD in said else ())
 
     def notes(self, design: Design) -> Iterator[str]:
         """See `Target.notes`."""
@@ -158,6 +161,7 @@ def _give_sharding(said: Arguments, design: Design) -> None:
     said.give(_REPLICATE, design.data // over)
     if p.zero:
         said.give(_RESHARD, "always" if p.gathers == "twice" else "never")
+        said.switch(_OFFLOAD, offloaded(design) == _ALL_OFFLOADED)
 
 
 def _read_sharding(said: Arguments, pipelined: bool) -> dict[str, Any]:

@@ -8,6 +8,8 @@ experts over the NPUs that have the same ones, or over the part of either that i
 Activations: what one microbatch keeps x the microbatches in flight under the pipeline schedule; of chunks that keep
 different amounts, the most at any time. With `expert_overlap` a chunk of one microbatch more is in flight, unless the
 schedule counts it (`PipelineSchedule.pairs`).
+Activations that lie in an expanded memory are here while a layer makes them and while they leave: of two layers, as
+double buffers hold (an assumption; whole microbatches of parts whose layers nobody tells).
 A pipeline that never empties keeps several versions of its weights (`PipelineSchedule.versions`), and one of the rest.
 """
 
@@ -78,6 +80,8 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
         activations += (SCHEDULES[program.schedule].pairs or 0) * max(part.activations for part in parts)
     working = max(part.working for part in parts)
+    if offloads_activations(design):
+        working += 2 * max(part.largest_kept for part in parts)
     versions = SCHEDULES[program.schedule].versions(stage, program.stages)
     weights = versions * sum(its.weights for its in states) + sum(part.resident for part in parts)
     gradients, optimizer = sum(its.gradients for its in states), sum(its.optimizer for its in states)
@@ -88,6 +92,12 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
         activations=activations,
         peak=weights + gradients + optimizer + activations + working,
     )
+
+
+def offloads_activations(design: Design) -> bool:
+    """Whether activations lie in the design's expanded memory."""
+    memory = design.cluster.memory
+    return memory is not None and memory.expanded is not None and "activations" in memory.expanded.place
 
 
 def _kept_bytes(program: Program, stage: int, parts: list[ModelPart]) -> float:
@@ -106,7 +116,7 @@ def footprint(design: Design, program: Program) -> Memory:
     workload, p = design.workload, design.parallelism
     sizes = (program.part_of, program.stages, program.chunks, _telling_microbatches(program), program.schedule)
     held = (workload.precision, workload.gradient_precision, design.sharding_npus, design.expert_sharding_npus)
-    kept = (p.zero, p.reduces_each, p.gathers, p.expert_overlap)
+    kept = (p.zero, p.reduces_each, p.gathers, p.expert_overlap, offloads_activations(design))
     return _fullest_stage(_Alike(Same(program.parts), (*sizes, *held, *kept), design, program))
 
 

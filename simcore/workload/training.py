@@ -33,7 +33,14 @@ class Trainer:
     def _data(self) -> DataParallel:
         return DataParallel(self.design)
 
-    def part(self, units: Sequence[Unit], activations: float, working: float, resident: float = 0.0) -> ModelPart:
+    def part(
+        self,
+        units: Sequence[Unit],
+        activations: float,
+        working: float,
+        resident: float = 0.0,
+        most_kept: float | None = None,
+    ) -> ModelPart:
         """The part with `units` in the order of the forward pass; what it keeps, works in and holds in [B] per NPU."""
         ahead = [data_parallel.Unit(u.name, u.forward, Amount(u.parameters), times=u.times) for u in units]
         back = [data_parallel.Unit(u.name, u.backward, Amount(u.parameters), times=u.times) for u in reversed(units)]
@@ -48,6 +55,7 @@ class Trainer:
             parameters=sum(unit.parameters for unit in units),
             activations=activations,
             working=working + self._data.moving(largest),
+            most_kept=most_kept,
             resident=resident,
         )
 

@@ -178,7 +178,8 @@ def table_program(design: Design) -> Program:
         units = [builder.unit(row, first=stage == 0 and i == 0) for i, row in enumerate(own)]
         scale = design.microbatch * builder.width
         working = scale * max(row.input + row.output for row in own)
-        parts.append(trainer.part(units, scale * sum(row.kept for row in own), working))
+        kept, most = scale * sum(row.kept for row in own), scale * max(row.kept for row in own)
+        parts.append(trainer.part(units, kept, working, most_kept=most))
         finals.append(trainer.final(parts[-1].parameters))
         sends.append(scale * own[-1].output)
     return Program(

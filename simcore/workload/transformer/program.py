@@ -205,6 +205,7 @@ class PartBuilder:
             alone_backward=alone[1],
             parameters=held.total,
             activations=self._kept(runs) + self.ends(last),
+            most_kept=max([self.ends(last), *(self.ways[layer.degrees].layers.kept(layer) for layer, _ in runs)]),
             working=self.working({kind for kind, _ in runs}, self._kept(runs), first, last),
             expert_parameters=held.experts,
             apart=self.data.shards_apart(held),

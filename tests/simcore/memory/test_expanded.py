@@ -159,6 +159,19 @@ def test_offloaded_activations_are_waited_for_only_where_compute_does_not_hide_t
     assert slow.memory_bytes.expanded == memory.activations
 
 
+def test_offloaded_activations_pass_through_the_npus_own_memory_two_layers_at_a_time() -> None:
+    def memory(layers: int, *place: str) -> Memory:
+        workload = {"model": {**MODEL, "layers": layers}, "global_batch": 16}
+        found = simulate(design(expanded(place=place or ["spill"]), workload=workload, microbatch=4)).memory_bytes
+        assert found is not None
+        return found
+
+    whole, half, moved = memory(8), memory(4), memory(8, "activations")
+    of_a_layer = (whole.activations - half.activations) / 4
+    assert moved.peak == pytest.approx(whole.peak + 2 * of_a_layer)
+    assert moved.expanded == whole.activations
+
+
 def test_each_memory_must_hold_what_lies_in_it() -> None:
     whole = simulate(design()).memory_bytes
     assert whole is not None
