@@ -55,7 +55,8 @@ def refusals(said: Arguments) -> Iterator[Problem]:
         yield Problem(("parallelism", "recompute_modules"), expected, ", ".join(wrong), "recompute others, or 16 bits")
     if OFFLOAD in said and "--fp8-param-gather" in said and said.word("--fp8-recipe") != "delayed":
         expected = "no optimizer beside weights that are gathered in 8 bits, unless scaling is delayed"
-        yield Problem(("cluster", "memory", "expanded", "place"), expected, "optimizer", "set software.fp8.gather: false")
+        fix = "set software.fp8.gather: false"
+        yield Problem(("cluster", "memory", "expanded", "place"), expected, "optimizer", fix)
     if "--num-experts" in said and (said.number(DEGREES["tensor"]) or 1) > 1 and "--sequence-parallel" not in said:
         expected = "true where experts are trained in a tensor group"
         yield Problem(("parallelism", "sequence_parallel"), expected, "false", "cut sequences, or take tensor: 1")

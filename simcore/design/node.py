@@ -68,7 +68,7 @@ class ExpandedSold(Frozen):
     capacity: Annotated[Size, Field(gt=0)]
     """Of one NPU at the most [B]."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
-    """Of one NPU at the most, each direction, while all NPUs of the node read and write: of link and memory the less."""
+    """Of one NPU at the most, each direction, while all NPUs of its node read and write: the less of link and DRAM."""
 
 
 class NodePower(Frozen):
