@@ -135,8 +135,13 @@ def _biased(shapes: Shapes, count: float) -> tuple[Piece, ...]:
 
     Megatron-core multiplies, adds and joins the rows of one expert after the other (`TEGroupedMLP._apply_bias`): one,
     three and two numbers moved; backward two to split, and three each for the gradients of the bias and of the weight.
+    So the host launches an operator for each expert.
     """
-    return (computed(shapes.moves("expert-bias", 6.0 * count, 8.0 * count)),) if shapes.model.biased("experts") else ()
+    if not shapes.model.biased("experts"):
+        return ()
+    experts = local_experts(shapes)
+    each = shapes.moves("expert-bias", 6.0 * count / experts, 8.0 * count / experts)
+    return (computed(*(each,) * experts),)
 
 
 def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
