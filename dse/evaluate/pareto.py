@@ -60,8 +60,11 @@ def shares_behind(front: Matrix, corners: Matrix) -> NDArray[np.float64]:
     """By which share of its values each member of `front` `[F, M]` is at most behind `corners` `[C, M]`, `[F]`.
 
     That by which some corner is better in all objectives at once, at the most (the epsilon indicator of Zitzler et al.
-    2003, relative to the member); 0 where none is. Infinite where a corner is not known (minus infinity) in any.
+    2003, relative to the member); 0 where none is. Infinite where a corner is not known (minus infinity) in any. An
+    objective that is the same in all of them says nothing.
     """
+    differ = _differing(front, corners)
+    front, corners = front[:, differ], corners[:, differ]
     found = np.zeros(len(front))
     for corner in corners:
         better = np.maximum(front - corner, 0.0)
@@ -69,6 +72,12 @@ def shares_behind(front: Matrix, corners: Matrix) -> NDArray[np.float64]:
             shares = np.where(better > 0, better / np.abs(front), 0.0)
         found = np.maximum(found, shares.min(axis=1))
     return found
+
+
+def _differing(some: Matrix, others: Matrix) -> NDArray[np.bool_]:
+    """In which objectives not all of them are equal, `[M]`; all where they are in each."""
+    found: NDArray[np.bool_] = (some != some[:1]).any(axis=0) | (others != some[:1]).any(axis=0)
+    return found if found.any() else ~found
 
 
 def hypervolume(points: Matrix, reference: NDArray[np.float64]) -> float:
@@ -137,8 +146,10 @@ def nearness(points: Matrix, front: Matrix) -> NDArray[np.float64]:
 
     The additive epsilon indicator of one point (Zitzler et al. 2003): by how much all its objectives have to improve,
     in lengths of the front, until no member is better in all. 0 on the front or where a member is equalled in one
-    objective, below 0 beyond it.
+    objective, below 0 beyond it. An objective that is the same in all of them says nothing.
     """
+    differ = _differing(front, points)
+    front, points = front[:, differ], points[:, differ]
     span = front.max(axis=0) - front.min(axis=0)
     worst = np.abs(front).max(axis=0)
     unit = np.where(span > 0, span, np.where(worst > 0, worst, 1.0))

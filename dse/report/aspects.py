@@ -263,10 +263,17 @@ def dimension_extras(design: Document) -> dict[str, str]:
     keys = dict.fromkeys(key for entry in dimensions for key in entry if key not in _DIMENSION)
     return {
         clean_text(key): "/".join(
-            shorten_value(entry.get(key, _DIMENSION_DEFAULTS.get(key, MISSING))) for entry in dimensions
+            _shorten_levels(entry.get(key, _DIMENSION_DEFAULTS.get(key, MISSING))) for entry in dimensions
         )
         for key in keys
     }
+
+
+def _shorten_levels(value: Any) -> str:
+    """A dimension's value; one with several levels has commas between them, as slashes are between dimensions."""
+    if isinstance(value, list | tuple):
+        return ",".join(f"{entry:g}" if isinstance(entry, float) else shorten_value(entry) for entry in value)
+    return shorten_value(value)
 
 
 def is_default_extra(name: str, text: str) -> bool:

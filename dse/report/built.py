@@ -44,7 +44,7 @@ _FABRIC: dict[str, Callable[[Any], str]] = {
     "sides": lambda sides: f"a torus of {sides.replace('/', ' x ')}",
     "twisted": lambda _: "twisted",
     "leaf": lambda size: f"leaves of {size}",
-    "oversubscription": lambda ratio: f"{ratio}:1 oversubscribed",
+    "oversubscription": lambda ratio: f"{ratio.replace('/', ':1, then ')}:1 oversubscribed",
     "routing": lambda name: f"{name} routing",
     "connections": lambda count: f"{count} connections",
     "nics": lambda count: f"{count} NIC{'s' * (count != '1')} a node",

@@ -77,9 +77,21 @@ def draw_trials(
     """Simulated trials of these designs, in all draws; `note` is told how far they are."""
     count = len(designs)
     times = draw_times(
-        designs, draws, on_design=lambda number: note(f"scenarios of {number} of {count} designs", number / count)
+        designs,
+        draws,
+        on_design=lambda number: note(f"scenarios of {number} of {count} designs", number / count),
+        alike=[_told_apart(*each) for each in zip(trials, designs, strict=True)],
     )
     return [_draw(*each, draws) for each in zip(trials, designs, times, strict=True)]
+
+
+def _told_apart(trial: TrialRecord, design: Design) -> tuple[object, ...]:
+    """What the model can tell a job's layout by: where all of it is equal, a key that differs has no effect on it."""
+    assert trial.metrics is not None
+    p = design.parallelism
+    sizes = p.tensor, p.pipeline, p.context, design.data, p.expert, design.microbatch, design.workload.global_batch
+    parts = design.cluster.npu.name, design.cluster.npus, design.software.name, design.workload.precision
+    return trial.metrics["iteration_time_s"], *sizes, *parts
 
 
 def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Drawn:

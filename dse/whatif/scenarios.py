@@ -4,11 +4,12 @@ A *scenario* is one draw of everything that the model does not know for sure (`s
 are the front and the dominated designs nearest to it. In each scenario all of them are compared:
 
 - a design is *on the front* where no other contender dominates it;
-- its *regret* is by which share it is worse than another contender in every objective at once: the largest over the
-  others of the smallest over the objectives of worse / better - 1, and 0 where no other is better in all of them;
+- its *regret* is by which share it is worse than another contender that is nowhere better: the largest over the others
+  of the smallest over the objectives that differ of worse / better - 1, and 0 where each other is worse in some;
 - one design is *better* than another in an objective where its value is.
 
-The *robust pick* of one objective is the contender with the least regret in the worst but one of ten scenarios. Of
+The *robust pick* of one objective, or where only one differs among the contenders, is the contender with the least
+regret in the worst but one of ten scenarios. Of
 several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
 contender that is the best compromise in that scenario, the least sum of objectives, each in units of
 `dse.evaluate.pareto.compromise_units`: lengths in that scenario of the part of the front that is worth its price, for
@@ -163,16 +164,18 @@ def _built(trials: Sequence[TrialRecord], lost: Floats, members: int) -> dict[st
 
 
 def regret(lost: Floats) -> Floats:
-    """By which share each contender is worse than another one in every objective `[contenders, count]`.
+    """By which share each contender is worse than another one in every objective that differs, `[contenders, count]`.
 
-    `lost[objectives, contenders, count]`, each to be minimised.
+    0 where each other one is worse in some objective. `lost[objectives, contenders, count]`, each to be minimised.
     """
     found = np.zeros(lost.shape[1:])
     for other in range(lost.shape[1]):
         better = lost[:, other : other + 1]
         worse = np.abs(np.where(lost > better, better, 1.0))
         behind = np.divide(lost - better, worse, out=np.full_like(lost, np.inf), where=worse > 0)
-        found = np.maximum(found, np.where((lost > better).all(axis=0), behind.min(axis=0), 0.0))
+        behind = np.where(lost > better, behind, np.inf)  # a price that both pay says nothing
+        dominated = (lost >= better).all(axis=0) & (lost > better).any(axis=0)
+        found = np.maximum(found, np.where(dominated, behind.min(axis=0), 0.0))
     return found
 
 
@@ -206,7 +209,7 @@ def _robust(
     sure: Mapping[int, Sureness],
 ) -> int:
     place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
-    if len(record.objectives) == 1:
+    if (lost != lost[:, :1]).any(axis=(1, 2)).sum() <= 1:
         return min(
             numbers,
             key=lambda n: (sure[n].regret_p90, -sure[n].least_kept, -sure[n].on_front, place.get(n, len(place))),

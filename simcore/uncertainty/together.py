@@ -5,7 +5,8 @@ Three parts add up, as logarithms:
 - *parameters*: the estimate of a design with other numbers over that with the model's own (`estimate_times`). Designs
   that rest on the same number are wrong together.
 - *rest*: what the model leaves out of a design, one draw for each layout of a job: designs that differ in their cluster
-  alone share it. Its spread is the share `REST` of the spread of the calibrated interval.
+  alone share it, and so do those that the model cannot tell apart. Its spread is the share `REST` of the spread of the
+  calibrated interval.
 - *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
   interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
   parameters do to the group's designs. It cancels in pairs.
@@ -15,7 +16,7 @@ So one design by itself has the spread of its interval, and two designs differ b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
 
@@ -83,11 +84,17 @@ def draw_times(
     draws: Draws,
     share: float = REST.spread,
     on_design: Callable[[int], None] = lambda number: None,
+    alike: Sequence[Hashable] | None = None,
 ) -> Floats:
     """Time of each checked design over its predicted time, `[designs, count]`; see `rest_of` for `share`.
 
-    `on_design` is told how many designs are done before each one.
+    `on_design` is told how many designs are done before each one. Designs with equal `alike` `[designs]` are one to the
+    model: what it leaves out is the first one's in all of them.
     """
+    first: dict[Hashable, Design] = {}
+    stand_ins = [
+        first.setdefault(key, design) for key, design in zip(alike or range(len(designs)), designs, strict=True)
+    ]
     levels = [Level.of(design) for design in designs]
     found = []
     for number, design in enumerate(designs):
@@ -97,7 +104,7 @@ def draw_times(
     rest = np.array(
         [
             np.zeros(draws.count) if level is None else draws.error(rest_of(design, level, share))[1:]
-            for design, level in zip(designs, levels, strict=True)
+            for design, level in zip(stand_ins, levels, strict=True)
         ]
     )
     for level in dict.fromkeys(level for level in levels if level is not None):

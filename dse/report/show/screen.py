@@ -125,7 +125,7 @@ def _anatomy(result: Result) -> RenderableType:
     left.add_row(Padding(_network(result), (1, 0, 0, 0)))
     right.add_row(_memory(result))
     right.add_row(Padding(_cost(result), (1, 0, 0, 0)))
-    both = Table.grid(padding=(0, 3))
+    both = Table.grid(padding=(0, 2))
     both.add_row(left, right)
     return Padding(both, (1, 0, 0, 0))
 
@@ -170,8 +170,8 @@ def _memory(result: Result) -> Table:
     if memory.own is not None:
         there = memory.expanded or 0.0
         for where, size, has in (("own", memory.reserved - there, memory.own), ("expanded", there, whole - memory.own)):
-            share = f"{format_percent(size / has)} of {format_with_unit(has, 'B')}"
-            table.add_row(f"in its {where} memory", format_with_unit(size, "B"), share)
+            label = f"{where}, of {format_with_unit(has, 'B')}"
+            table.add_row(label, format_with_unit(size, "B"), format_percent(size / has))
         return table
     table.add_row("an NPU has", format_with_unit(whole, "B"), "")
     return table

@@ -166,7 +166,7 @@ def test_what_is_built_names_what_its_fabric_is_of_and_how_each_of_several_jobs_
     inner = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "oversubscription": 1.0, "in_network": False}
     fabric = {**design, "cluster": {"npu": "h100-80gb", "dimensions": [inner, uplinks]}}
     told = describe_build(replace(made, design=fabric))
-    assert "(leaves of 2, 2/4:1 oversubscribed, ecmp routing, 1 NIC a node, qm9700 switches), with " in told
+    assert "(leaves of 2, 2:1, then 4:1 oversubscribed, ecmp routing, 1 NIC a node, qm9700 switches), with " in told
     jobs = [{"name": "a", "npus": 8, "parallelism": {"tensor": 2}, "placement": "spread"}, {"npus": 24}]
     several = {**{k: v for k, v in fabric.items() if k not in ("workload", "parallelism")}, "jobs": jobs}
     told = describe_build(replace(made, design=several))

@@ -57,6 +57,11 @@ def test_regret_of_one_objective_is_how_much_worse_than_the_best() -> None:
     assert regret(lost) == pytest.approx(np.array([[0.25, 0.0], [0.0, 0.0], [0.125, 1.0]]))
 
 
+def test_a_price_that_both_pay_hides_no_regret() -> None:
+    lost = np.array([[[10.0], [8.0], [7.0]], [[3.0], [3.0], [4.0]]])
+    assert regret(lost)[:, 0] == pytest.approx([0.25, 0.0, 0.0])  # the third one is dearer
+
+
 def test_a_rival_of_which_little_is_known_makes_no_dear_design_the_pick() -> None:
     """The first costs a half more than the second and is 1 % faster: not worth it because the second may be slow."""
     front = np.array([[10.0, 3.0], [10.1, 1.9], [12.0, 1.0]])
@@ -156,6 +161,21 @@ def test_with_one_objective_the_robust_pick_has_the_least_regret_of_all_contende
     assert len(sure) > 10
     assert found.robust is not None
     assert sure[found.robust].regret_p90 == min(one.regret_p90 for one in sure.values())
+
+
+def test_an_objective_that_never_differs_changes_nothing(tmp_path: Path) -> None:
+    alone = run(tmp_path / "alone", ["iteration_time"])
+    found = asked(alone)
+    both = replace(
+        alone,
+        objectives=(*alone.objectives, Objective("memory.capacity", "minimize", "B")),
+        trials=tuple(replace(t, values={**t.values, "memory.capacity": 80e9}) for t in alone.trials),
+    )
+    constant = asked(both)
+    assert constant.robust == found.robust
+    assert {n: s.regret_p90 for n, s in {**constant.members, **constant.others}.items()} == {
+        n: s.regret_p90 for n, s in {**found.members, **found.others}.items()
+    }
 
 
 def test_what_was_taken_to_be_wrong_is_told_with_its_width_and_its_basis(study: tuple[StudyRecord, Path]) -> None:

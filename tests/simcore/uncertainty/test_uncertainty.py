@@ -155,6 +155,14 @@ def test_designs_of_two_layouts_differ_by_what_the_model_leaves_out() -> None:
     assert np.std(np.log(apart[0] / apart[1])) > np.std(np.log(same[0] / same[1]))
 
 
+def test_designs_that_the_model_cannot_tell_apart_are_wrong_together() -> None:
+    design, other = trained(), trained(bucket="1 GB")
+    apart = draw_times([design, other], Scenarios(64))
+    alike = draw_times([design, other], Scenarios(64), alike=["one", "one"])
+    # What is left is by how much the same wrong numbers move each of them.
+    assert np.std(np.log(alike[0] / alike[1])) < 0.2 * np.std(np.log(apart[0] / apart[1]))
+
+
 def test_stacks_and_devices_have_levels_of_their_own() -> None:
     one, other = draw_times([trained(), trained(npu="a100-80gb")], Scenarios(1024))
     assert abs(np.corrcoef(np.log(one), np.log(other))[0, 1]) < 0.15
