@@ -27,11 +27,12 @@ _PRESETS = {
 def resolved(space: Space) -> dict[str, Any]:
     """The space's document with the catalogue entries it names spelled out.
 
-    Where it names no software and its NPUs have different usual stacks, it still names none: each design has its own.
+    Where it names no software and its NPUs or workloads have different usual stacks, it still names none: each design
+    has its own.
     """
     out: dict[str, Any] = json.loads(json.dumps(dict(space.source)))
     out.setdefault("cost", "libra")
-    if stack := usual_stack(out.get("cluster")):
+    if stack := usual_stack(out):
         out.setdefault("software", stack)
     out.setdefault("reliability", usual_reliability().name)
     for holder in _holders(out):

@@ -237,7 +237,7 @@ def _changed(
 
 _DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "cost": lambda data: "libra",
-    "software": lambda data: usual_stack(data.get("cluster")) or usual_software().name,
+    "software": lambda data: usual_stack(data) or usual_software().name,
     "reliability": lambda data: usual_reliability().name,
 }
 """What a document means where it has no such section, by the document."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from dse.space.constraint import Constraint
 from dse.space.order import ORDERABLE
+from dse.space.stack import misfits
 from simcore.check.check import check
 from simcore.cost.orderable import order_of
 from simcore.design.design import Design
@@ -72,7 +73,7 @@ class ScreenedDesign:
     @cached_property
     def problems(self) -> list[Problem]:
         """Why it is no valid design; empty where it is one."""
-        return check(self.design)
+        return [*check(self.design), *misfits(self.design)]
 
     @cached_property
     def metrics(self) -> ExactMetrics:

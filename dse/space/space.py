@@ -31,6 +31,7 @@ from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_
 from dse.space.phases import Plan, parse_plans
 from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
+from dse.space.stack import MADE_FOR, misfits
 from dse.space.template import parse_template
 from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
@@ -40,6 +41,7 @@ from simcore.metrics import METRICS, moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
 _FATAL_RULES = (
+    MADE_FOR,
     "degrees multiply to the NPUs",
     "kind of workload",
     "operator times",
@@ -261,7 +263,7 @@ def _design_problems(
             continue
         for problem in _unanswerable_problems(constraints, objectives, design.document()):
             problems[problem] = None
-        found = {str(problem): problem for problem in check(design)}
+        found = {str(problem): problem for problem in [*check(design), *misfits(design)]}
         for text, problem in found.items():
             if problem.path == ("system", "collective"):
                 problems[replace(problem, path=filled.source(problem.path))] = None

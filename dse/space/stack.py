@@ -1,17 +1,56 @@
-"""The software of a document that names none, by the NPUs of its cluster."""
+"""The software of a document that names none, by the NPUs of its cluster; and whether one is made for its NPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from simcore.design.design import Design
 from simcore.design.software import usual_software
+from simcore.design.workload import workload_tag
+from simcore.document.problem import Problem
+from simcore.workload.base import kind_of
+
+MADE_FOR = "NPUs of the software"
 
 
-def usual_stack(cluster: Any) -> str | None:
-    """The name of the stack that is usual on all NPUs of a cluster, holes and all; None where they have several."""
-    stacks = {usual_software(npu).name for npu in _names_of_npus(cluster)} or {usual_software().name}
+def misfits(design: Design) -> Iterator[Problem]:
+    """Why nobody trains the design: its stack is not made for its NPUs, though it can be simulated as if it were."""
+    npu, stack = design.cluster.npu.name, design.software
+    if npu in stack.not_on and design.jobs is None and kind_of(design.workload).trained:
+        usual = usual_software(npu, workload_tag(design.workload)).name
+        expected, fix = f"a stack that is made for {npu}", f"use one that is, such as {usual}"
+        yield Problem(("software",), expected, stack.name, fix, rule=MADE_FOR)
+
+
+def usual_stack(document: Mapping[str, Any]) -> str | None:
+    """The name of the stack that is usual for all of a document's workloads on all of its NPUs, holes and all.
+
+    None where there are several.
+    """
+    npus = {*_names_of_npus(document.get("cluster"))} or {""}
+    stacks = {usual_software(npu, kind).name for npu in npus for kind in _kinds_of(document)}
     return stacks.pop() if len(stacks) == 1 else None
+
+
+def _kinds_of(document: Mapping[str, Any]) -> set[str]:
+    """The kinds of all workloads of a document, those that are alternatives included."""
+    holders = [document]
+    for key in ("workloads", "jobs", "futures"):
+        for entry in document.get(key) or ():
+            holders += [entry, *(entry.get("workloads") or ())]
+    sections = [alternative for holder in holders for alternative in _alternatives(holder.get("workload"))]
+    found = {
+        workload_tag({**section, "model": model})
+        for section in sections
+        if isinstance(section, dict)
+        for model in _alternatives(section.get("model"))
+    }
+    return found or {""}
+
+
+def _alternatives(value: Any) -> list[Any]:
+    return list(value["choice"]) if isinstance(value, dict) and isinstance(value.get("choice"), list) else [value]
 
 
 def _names_of_npus(cluster: Any) -> Iterator[str]:

@@ -29,7 +29,7 @@ from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import NamedReliability, usual_reliability
 from simcore.design.software import NamedSoftware, Software, usual_software
 from simcore.design.system import System
-from simcore.design.workload import AnyWorkload
+from simcore.design.workload import AnyWorkload, workload_tag
 from simcore.document.field import Flag, Frozen
 from simcore.document.problem import Refusal
 from simcore.document.text import dump_document
@@ -120,7 +120,7 @@ class Design(Frozen):
     def _settle(self) -> Design:
         """Fill in the software, and what it decides; what was given stays known (`model_fields_set`)."""
         if "software" not in self.model_fields_set:
-            self.__dict__["software"] = usual_software(self.cluster.npu.name)
+            self.__dict__["software"] = usual_software(self.cluster.npu.name, workload_tag(self.workload))
         for name in OF_JOB:
             self.__dict__[name] = _settled(getattr(self, name), self.software)
         if self.jobs is not None:

@@ -127,6 +127,8 @@ class Software(Frozen):
     """Names of NPUs that it is not made for."""
     not_in: tuple[Precision, ...] = ()
     """Precisions in which it trains nothing."""
+    only: dict[Literal["tensor", "pipeline", "context", "expert", "zero"], tuple[int, ...]] = {}
+    """Values that it has of a key of `parallelism`, where it has not all."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""
     interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None
@@ -172,12 +174,16 @@ _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "gradien
 
 
 _USUAL = ("megatron-core", "deepspeed", "maxtext")
-"""Of these each NPU has one: the last is made for all."""
+_USUAL_OF = dict.fromkeys(("layers", "recommender"), ("pytorch-fsdp", "maxtext"))
+"""By kind of workload what differs: nobody trains these with a library of transformers. Each NPU has one of either."""
 
 
-def usual_software(npu: str = "") -> Software:
-    """The stack of a design that names none, on NPUs called `npu`: the first usual one that is made for them."""
-    usual = (preset(Software, "software", name) for name in _USUAL)
+def usual_software(npu: str = "", kind: str = "") -> Software:
+    """The stack of a design that names none: the first usual one for its kind of workload that is made for its NPUs.
+
+    `npu` is their name in the catalogue, `kind` one of `simcore.design.workload.KINDS`.
+    """
+    usual = (preset(Software, "software", name) for name in _USUAL_OF.get(kind, _USUAL))
     return next(stack for stack in usual if npu not in stack.not_on)
 
 

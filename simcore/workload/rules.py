@@ -36,6 +36,15 @@ def precision_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("workload", "precision"), expected, asked, "choose another one, or another stack", rule=rule)
 
 
+def stack_problems(design: Design) -> Iterator[Problem]:
+    """The software has the degrees and the sharding."""
+    stack, fix = design.software, "choose another one, or another stack"
+    for key, values in stack.only.items():
+        if (found := getattr(design.parallelism, key)) not in values:
+            expected = f"{' or '.join(map(str, values))}, which is all that {stack.name or 'the software'} has"
+            yield Problem(("parallelism", key), expected, str(found), fix, rule="parallelism of the software")
+
+
 def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:
     """Keys of `parallelism` that say something that this kind of workload does not do."""
     for name in names:

@@ -11,7 +11,7 @@ from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import CHUNK_MASK
-from simcore.workload.rules import batch_problems, divides, precision_problems
+from simcore.workload.rules import batch_problems, divides, precision_problems, stack_problems
 from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
@@ -26,7 +26,8 @@ from simcore.workload.transformer.stages import end_layers, fewer_at_ends
 def transformer_problems(design: Design) -> Iterator[Problem]:
     """Every problem of a design that trains a transformer."""
     model = _workload(design).model
-    for rule in (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, sharding_problems):
+    rules = (_heads, _even_stages, _positions, batch_problems, _schedule, precision_problems, stack_problems)
+    for rule in (*rules, sharding_problems):
         yield from rule(design)
     yield from unflushed_problems(design)
     yield from server_problems(design)

@@ -1,0 +1,87 @@
+"""Stacks in a space: which are usual, and which nobody trains a design on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from dse.space.screen import ScreenedDesign
+from dse.space.space import Space, space_from
+from dse.space.stack import usual_stack
+from simcore import simulate
+from simcore.check.load import design_from, parse_design
+from simcore.document.problem import InputError
+from simcore.document.text import parse_document
+
+BASE: dict[str, Any] = {
+    "workload": {"model": "llama3-8b", "global_batch": 64, "precision": "bf16"},
+    "parallelism": {"tensor": 1, "pipeline": {"choice": [1, 2]}},
+    "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 16},
+    "objectives": {"minimize": ["iteration_time"]},
+    "hypothetical": True,
+}
+
+
+def space(**sections: Any) -> Space:
+    return space_from(parse_document(yaml.safe_dump({**BASE, **sections}, sort_keys=False), "space"), "stacks")
+
+
+def problems_of(its: Space) -> set[str]:
+    """What is wrong with the designs of a space, all together."""
+    found = set()
+    for filled in its.enumerate():
+        design, broken = parse_design(filled.document)
+        assert design is not None, broken
+        found |= {str(problem) for problem in ScreenedDesign(design, ()).problems}
+    return found
+
+
+def test_a_stack_without_pipelines_is_searched_without_them() -> None:
+    found = problems_of(space(software={"choice": ["megatron-core", "llm-foundry"]}))
+    (told,) = found
+    assert told.startswith("parallelism.pipeline: expected 1, which is all that llm-foundry has, got 2")
+
+
+def test_nothing_is_built_on_a_stack_that_is_not_made_for_the_npu() -> None:
+    cluster = {
+        "npu": {"choice": ["h100-80gb", "gaudi3"]},
+        "dimensions": [{"topology": "switch", "size": 16, "bandwidth": "300 GB/s", "latency": "1 us", "tier": "node"}],
+    }
+    (told,) = problems_of(space(cluster=cluster, software="maxtext"))
+    assert told.startswith("software: expected a stack that is made for gaudi3, got maxtext; use one that is, such as")
+    assert design_from(  # that it can be simulated is another matter
+        {"workload": BASE["workload"], "cluster": {**cluster, "npu": "gaudi3"}, "software": "maxtext"}
+    )
+
+
+def test_a_space_whose_only_stack_is_not_made_for_its_npus_is_refused() -> None:
+    with pytest.raises(InputError, match="software: expected a stack that is made for tpu-v5p, got megatron-core"):
+        space(cluster={"npu": "tpu-v5p", "fabric": "tpu-v5p-pod", "npus": 16}, software="megatron-core")
+
+
+@pytest.mark.parametrize(
+    ("document", "stack"),
+    [
+        ({"workload": {"model": "gpt3-175b"}, "cluster": {"npu": "h100-80gb"}}, "megatron-core"),
+        ({"workload": {"model": "dlrm-mlperf"}, "cluster": {"npu": "h100-80gb"}}, "pytorch-fsdp"),
+        ({"workload": {"layers": "resnet-50"}, "cluster": {"npu": {"choice": ["h100-80gb", "b200"]}}}, "pytorch-fsdp"),
+        ({"workload": {"model": "dlrm-mlperf"}, "cluster": {"npu": "tpu-v5p"}}, "maxtext"),
+        ({"workload": {"model": {"choice": ["dlrm-mlperf", "gpt3-175b"]}}, "cluster": {"npu": "h100-80gb"}}, None),
+        ({"workload": {"model": "gpt3-175b"}, "cluster": {"npu": {"choice": ["h100-80gb", "gaudi3"]}}}, None),
+    ],
+)
+def test_the_usual_stack_is_that_of_the_workload_and_the_npus(document: dict[str, Any], stack: str | None) -> None:
+    assert usual_stack(document) == stack
+
+
+def test_a_recommender_takes_as_long_as_published() -> None:
+    """MLPerf v1.0 and v1.1 on 8 A100: 27 to 37 million samples a second."""
+    design = design_from(
+        {
+            "workload": {"model": "dlrm-mlperf", "global_batch": 55296, "precision": "fp16"},
+            "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
+        }
+    )
+    assert 27e6 < 55296 / simulate(design).iteration_time_s < 37e6
