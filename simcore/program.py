@@ -145,8 +145,6 @@ class ModelPart:
     """Bytes that one microbatch keeps from its forward to its backward, per NPU."""
     working: float
     """Bytes of the largest temporary buffers, per NPU."""
-    most_kept: float | None = None
-    """Of `activations`, those of the layer that keeps most; unless told, all of them."""
     resident: float = 0.0
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
     expert_parameters: float = 0.0
@@ -165,6 +163,8 @@ class ModelPart:
     """
     alone_backward: tuple[Segment, ...] = ()
     """The same of a backward pass that reduces nothing."""
+    most_kept: float | None = None
+    """Of `activations`, those of the layer that keeps most; unless told, all of them."""
 
     @property
     def largest_kept(self) -> float:

@@ -50,6 +50,10 @@ class Exported:
     """What its user has to know or to add."""
 
 
+STEPPED_THERE = "the host's processors step the optimizer, where the prediction brings its states to the NPUs"
+"""What the user of a program has to know that keeps the optimizer in the host's memory."""
+
+
 def offloaded(design: Design) -> tuple[str, ...]:
     """What lies in the expanded memory of a design."""
     memory = design.cluster.memory

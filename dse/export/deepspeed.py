@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import Said, Target, offloaded
+from dse.export.base import STEPPED_THERE, Said, Target, offloaded
 from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.document.problem import InputError, Problem
@@ -117,7 +117,7 @@ class DeepSpeed(Target):
                 if value is True or (value not in (None, 1, "none") and not quiet):
                     yield f"{path} ({value}): {where}"
         if p.zero and "optimizer" in offloaded(design):
-            yield "the host's processors step the optimizer, where the prediction brings its states to the NPUs"
+            yield STEPPED_THERE
         if _counts_all(design):
             yield "train_batch_size is left out: beside tensor groups of its own DeepSpeed counts a batch for every NPU"
         yield "the model, the data and the optimizer are the training script's"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import Said, Target, offloaded
+from dse.export.base import STEPPED_THERE, Said, Target, offloaded
 from dse.export.command_line import Arguments, processes, read_script, script, torchrun
 from dse.export.described import describe
 from dse.export.megatron_model import give_model, read_model
@@ -110,7 +110,7 @@ class Megatron(Target):
             batched = f"{BATCHED} gives what was predicted" if can_batch(said) else "for two stages it has nothing else"
             yield f"sends of interleaved stages go beside computation, where the prediction waits for them; {batched}"
         if OFFLOAD in said:
-            yield "the host's processors step the optimizer, where the prediction brings its states to the NPUs"
+            yield STEPPED_THERE
         if design.parallelism.zero >= 2:
             yield "Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, or unset"
 

@@ -35,10 +35,8 @@ def usual_stack(document: Mapping[str, Any]) -> str | None:
 
 def _kinds_of(document: Mapping[str, Any]) -> set[str]:
     """The kinds of all workloads of a document, those that are alternatives included."""
-    holders = [document]
-    for key in ("workloads", "jobs", "futures"):
-        for entry in document.get(key) or ():
-            holders += [entry, *(entry.get("workloads") or ())]
+    holders = [document, *_listed(document)]
+    holders += [inner for holder in holders[1:] for inner in _listed(holder)]
     sections = [alternative for holder in holders for alternative in _alternatives(holder.get("workload"))]
     found = {
         workload_tag({**section, "model": model})
@@ -47,6 +45,12 @@ def _kinds_of(document: Mapping[str, Any]) -> set[str]:
         for model in _alternatives(section.get("model"))
     }
     return found or {""}
+
+
+def _listed(holder: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a document, or a future of it, lists that has a workload of its own."""
+    lists = [holder.get(key) for key in ("workloads", "jobs", "futures")]
+    return [entry for listed in lists if isinstance(listed, list) for entry in listed if isinstance(entry, dict)]
 
 
 def _alternatives(value: Any) -> list[Any]:
