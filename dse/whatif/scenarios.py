@@ -9,12 +9,11 @@ are the front and the dominated designs nearest to it. In each scenario all of t
 - one design is *better* than another in an objective where its value is.
 
 The *robust pick* of one objective, or where only one differs among the contenders, is the contender with the least
-regret in the worst but one of ten scenarios. Of
-several objectives it is the member of the front whose *shortfall* is least there: by how much it lies behind the
-contender that is the best compromise in that scenario, the least sum of objectives, each in units of
-`dse.evaluate.pareto.compromise_units`: lengths in that scenario of the part of the front that is worth its price, for
-the front as predicted may be short where designs are unsure. Of equals it is the one that is surer to keep the limits
-(`dse.whatif.limits`), then the one that is more often on the front, then the first.
+regret in the worst but one of ten scenarios. Of several objectives it is the member of the front whose *shortfall* is
+least there: by how much it lies behind the contender that is the best compromise in that scenario, the least sum of
+objectives, each in units of `dse.evaluate.pareto.compromise_units`: lengths in that scenario of the part of the front
+that is worth its price, for the front as predicted may be short where designs are unsure. Of equals it is the one that
+is surer to keep the limits (`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
 The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
 scenarios, beside the contenders.
