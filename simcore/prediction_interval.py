@@ -48,7 +48,7 @@ def ratios(design: Design) -> Ratios:
 
 def uses_expanded_memory(design: Design) -> bool:
     """Whether something lies in memory beside the NPUs' own."""
-    memory = memory_needed(design) if design.cluster.memory and design.cluster.memory.expanded else None
+    memory = memory_needed(design) if design.expanded_memory else None
     return memory is not None and bool(memory.expanded)
 
 

@@ -18,11 +18,9 @@ from dse.space.constraint import Constraint
 from dse.space.hole import ExpressionHole
 from dse.space.interval import design_bound
 from dse.space.objective import Objective
-from dse.space.screen import exact_metrics
+from dse.space.screen import design_problems, exact_metrics
 from dse.space.space import Space
-from dse.space.stack import misfits
 from simcore.bounds.design import bound, bound_on_any_network
-from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
@@ -138,7 +136,7 @@ def _set_software(cluster: Cluster, placement: Any, algorithms: Sequence[Algorit
 
 def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
     """The amount by which the design does not fit; 0 if it fits."""
-    problems = [*check(design), *misfits(design)]
+    problems = design_problems(design)
     if problems:
         return 1.0 + sum(problem.violation for problem in problems)
     if not constraints:

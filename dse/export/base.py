@@ -56,8 +56,8 @@ STEPPED_THERE = "the host's processors step the optimizer, where the prediction 
 
 def offloaded(design: Design) -> tuple[str, ...]:
     """What lies in the expanded memory of a design."""
-    memory = design.cluster.memory
-    return () if memory is None or memory.expanded is None else tuple(sorted(memory.expanded.place))
+    memory = design.expanded_memory
+    return () if memory is None else tuple(sorted(memory.place))
 
 
 class Target(ABC):

@@ -22,6 +22,11 @@ from simcore.memory.plan import memory_needed
 from simcore.metrics import BEFORE, METRICS, is_of, metrics_before
 
 
+def design_problems(design: Design) -> list[Problem]:
+    """Why a search does not build a design: it is no valid one, or nobody trains it so; empty where it may be built."""
+    return [*check(design), *misfits(design)]
+
+
 class ExactMetrics(Mapping[str, float | None]):
     """The metrics of a valid design that are exact before simulation, each calculated when it is first asked for."""
 
@@ -73,7 +78,7 @@ class ScreenedDesign:
     @cached_property
     def problems(self) -> list[Problem]:
         """Why it is no valid design; empty where it is one."""
-        return [*check(self.design), *misfits(self.design)]
+        return design_problems(self.design)
 
     @cached_property
     def metrics(self) -> ExactMetrics:

@@ -31,7 +31,7 @@ from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_
 from dse.space.phases import Plan, parse_plans
 from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
-from dse.space.stack import MADE_FOR, misfits
+from dse.space.stack import MADE_FOR
 from dse.space.template import parse_template
 from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
@@ -249,7 +249,7 @@ def _design_problems(
     template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
 ) -> list[Problem]:
     """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
-    from simcore.check.check import check
+    from dse.space.screen import design_problems
     from simcore.check.load import parse_design
 
     problems: dict[Problem, None] = {}
@@ -263,7 +263,7 @@ def _design_problems(
             continue
         for problem in _unanswerable_problems(constraints, objectives, design.document()):
             problems[problem] = None
-        found = {str(problem): problem for problem in [*check(design), *misfits(design)]}
+        found = {str(problem): problem for problem in design_problems(design)}
         for text, problem in found.items():
             if problem.path == ("system", "collective"):
                 problems[replace(problem, path=filled.source(problem.path))] = None

@@ -60,8 +60,7 @@ def pool_price_problems(design: Design) -> list[Problem]:
 
 
 def _pool_of(design: Design) -> ExpandedMemory | None:
-    memory = design.cluster.memory
-    expanded = None if memory is None else memory.expanded
+    expanded = design.expanded_memory
     return expanded if expanded is not None and expanded.fabric else None
 
 

@@ -181,10 +181,15 @@ class Design(Frozen):
         return curve.library
 
     @property
+    def expanded_memory(self) -> ExpandedMemory | None:
+        """The memory beside that of the NPUs, if there is one."""
+        memory = self.cluster.memory
+        return None if memory is None else memory.expanded
+
+    @property
     def streamed(self) -> ExpandedMemory | None:
         """The memory that weights stream in from, and gradients leave for; None where NPUs hold their weights."""
-        memory = self.cluster.memory
-        expanded = None if memory is None else memory.expanded
+        expanded = self.expanded_memory
         return expanded if expanded is not None and expanded.streams else None
 
     @property

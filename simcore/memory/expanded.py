@@ -40,7 +40,7 @@ def own_capacity(design: Design) -> float:
 
 def capacity(design: Design) -> float:
     """Bytes of both memories of an NPU that can be used."""
-    expanded = _expanded_memory(design)
+    expanded = design.expanded_memory
     return own_capacity(design) + (expanded.share if expanded else 0.0)
 
 
@@ -51,7 +51,7 @@ def memory_of(design: Design, program: Program) -> Memory:
 
 def reserve(design: Design, memory: Memory) -> Memory:
     """The memory of a stage with what must be reserved for it, and what of that lies in the expanded memory."""
-    expanded = _expanded_memory(design)
+    expanded = design.expanded_memory
     if expanded is None:
         return add_reserved(design, memory)
     if expanded.spills:
@@ -65,7 +65,7 @@ def reserve(design: Design, memory: Memory) -> Memory:
 
 def fits(design: Design, memory: Memory) -> bool:
     """Whether both memories hold what must be reserved in them."""
-    expanded = _expanded_memory(design)
+    expanded = design.expanded_memory
     room = expanded.share if expanded else 0.0
     there = memory.expanded or 0.0
     if expanded and expanded.spills:
@@ -73,13 +73,9 @@ def fits(design: Design, memory: Memory) -> bool:
     return memory.reserved - there <= own_capacity(design) and there <= room
 
 
-def _expanded_memory(design: Design) -> ExpandedMemory | None:
-    return design.cluster.memory.expanded if design.cluster.memory else None
-
-
 def apply_expanded_memory(design: Design, program: Program) -> Program:
     """The Program as it runs with the design's expanded memory, if it has one."""
-    expanded = _expanded_memory(design)
+    expanded = design.expanded_memory
     if expanded is None:
         return program
     reach = own_reach(expanded)
@@ -192,7 +188,7 @@ def _add_waits(part: ModelPart, times: OperatorTimes, own: float, expanded: Expa
 
 def memory_problems(design: Design) -> Iterator[Problem]:
     """What of the design's expanded memory cannot be simulated."""
-    expanded = _expanded_memory(design)
+    expanded = design.expanded_memory
     path: Path = ("cluster", "memory", "expanded")
     own, given = design.cluster.npu.memory.capacity, design.cluster.memory and design.cluster.memory.capacity
     if given and given < own:

@@ -96,8 +96,8 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
 
 def offloads_activations(design: Design) -> bool:
     """Whether activations lie in the design's expanded memory."""
-    memory = design.cluster.memory
-    return memory is not None and memory.expanded is not None and "activations" in memory.expanded.place
+    memory = design.expanded_memory
+    return memory is not None and "activations" in memory.place
 
 
 def _kept_bytes(program: Program, stage: int, parts: list[ModelPart]) -> float:

@@ -15,7 +15,7 @@ _AT: Path = ("cluster", "memory", "expanded", "place")
 
 def updating_problems(design: Design) -> Iterator[Problem]:
     """What keeps a memory from updating what lies in it: that no weights do."""
-    memory = None if design.cluster.memory is None else design.cluster.memory.expanded
+    memory = design.expanded_memory
     if memory is not None and memory.updates and not memory.streams:
         expected = "false where no weights lie in the memory"
         yield Problem((*_AT[:-1], "updates"), expected, "true", "use place: [weights, optimizer]", rule=RULE)
