@@ -51,7 +51,12 @@ class Family(Mapping[str, T], Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
-        yield from (name for name in _find_entry_points(self.group) if name not in self._own)
+        yield from self.added
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names of the members that packages bring."""
+        return tuple(name for name in _find_entry_points(self.group) if name not in self._own)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from simcore.design.design import Design
 from simcore.design.npu import Npu
+from simcore.design.once import once_for
+from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
 
@@ -53,6 +55,15 @@ def _how_it_runs(design: Design) -> str:
     )
 
 
+def _asked(design: Design) -> tuple[Any, ...]:
+    """What `provenance` looks at."""
+    workload, p = design.workload, design.parallelism
+    needed = workload.tokens_needed
+    running = workload.computes, workload.measured_as, needed and needed.why, p.expert > 1, p.dispatch
+    return Same(design.cluster), Same(design.software), *running
+
+
+@once_for(_asked, 4096)
 def provenance(design: Design) -> dict[str, str]:
     """For each part of a design where its numbers come from, in words."""
     found, npu, software = evidence(design), design.cluster.npu, design.software

@@ -43,9 +43,10 @@ def run(options: argparse.Namespace) -> int:
 
         raise InputError([Problem(("SPACE",), "a YAML space", "none", "e.g. dse space spaces/small.yaml")])
     from dse.run.document import open_space
+    from dse.space.barred import barred_notices
 
     space, _ = open_space(options.space)
-    for notice in space.notices:
+    for notice in (*space.notices, *barred_notices(space)):
         print(f"note: {notice}", file=sys.stderr)
     if options.count:
         print(_write_count(space.count()))

@@ -21,6 +21,7 @@ from dse.door.live import LiveFront
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.pareto import front_mask, shares_behind
 from dse.execute import Executor, Status
+from dse.space.barred import barred_notices
 from dse.space.objective import losses
 from dse.space.order import ADVICE, NOTICES
 from dse.space.settings import MOST_TRIALS as ENDLESS
@@ -115,7 +116,7 @@ class Progress(Watcher):
         self._display.say(f"{self._space.name}: {sampler}, {_limit(self._asked, self._combinations)}{resumed}")
         if self._space.hypothetical not in ("", "said"):
             self._display.say(f"{NOTICES[self._space.hypothetical]} To settle it {ADVICE}.")
-        for notice in self._space.notices:
+        for notice in (*self._space.notices, *barred_notices(self._space)):
             self._display.say(f"note: {notice}")
         self._phases.phase(SEARCHING)
 

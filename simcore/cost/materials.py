@@ -22,19 +22,19 @@ from simcore.network import BLOCK_KEYS
 from simcore.reliability.storage import storage_needed
 from simcore.reliability.waiting import spare_nodes
 
-_KEPT = 4096
+KEPT = 4096
 """Clusters whose bills are kept."""
 
 
-def _asked_of_linear(design: Design) -> tuple[Any, ...] | None:
-    """What the bill of most designs at a linear list depends on; None of others."""
+def asked_of_linear(design: Design) -> tuple[Any, ...] | None:
+    """What prices and watts of most designs at a linear list depend on; None of others."""
     cluster, prices = design.cluster, design.cost
     if prices.by_parts or cluster.memory is not None or design.parallelism.parameter_server is not None:
         return None
-    return cluster.dimensions, Same(cluster.npu), Same(cluster.node), Same(prices)
+    return Same(cluster), Same(prices)
 
 
-@once_for(_asked_of_linear, _KEPT)
+@once_for(asked_of_linear, KEPT)
 def bill_of(design: Design) -> Bill:
     """The bill of a checked design; its sums are `cluster_cost`."""
     if not design.cost.by_parts:
@@ -78,7 +78,7 @@ class _Asked:
     beside: Beside = field(compare=False)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=KEPT)
 def _buy(asked: _Asked) -> Pieces:
     return buy(asked.cluster, asked.prices, asked.beside)
 

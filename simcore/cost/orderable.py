@@ -19,6 +19,7 @@ from simcore.design.design import Design
 from simcore.design.lacked import lacked_by_libraries
 from simcore.design.node import Node, nodes_sold_with
 from simcore.design.npu import Npu
+from simcore.design.once import once
 from simcore.document.problem import Problem
 
 
@@ -44,6 +45,7 @@ class Order:
         return (self.unchecked,) if self.unchecked else tuple(map(str, self.problems))
 
 
+@once
 def order_of(cluster: Cluster) -> Order:
     """Whether a cluster can be ordered: as its node, else as that of its NPU's which it misses least."""
     if cluster.node is not None:

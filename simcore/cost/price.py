@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from simcore import catalog
 from simcore.cost.bill import GROUPS, Bill
 from simcore.cost.linear import elements, memory_beyond, npu_price, servers_price, unit_price
-from simcore.cost.materials import bill_of, pieces_of
+from simcore.cost.materials import KEPT, asked_of_linear, bill_of, pieces_of
 from simcore.cost.pool import pool_price, pool_price_problems
 from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
-from simcore.design.once import once
+from simcore.design.once import once_for
 from simcore.design.prices import PriceList
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.result import Cost
 
 
-@once
+@once_for(asked_of_linear, KEPT)
 def cluster_cost(design: Design) -> Cost:
     """Price of the cluster [$]: the sums of its bill."""
     cluster, prices = design.cluster, design.cost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -85,7 +86,7 @@ class Cluster(Frozen):
             update = {**update, "dimensions": tuple(shared_nics(update["dimensions"]))}
         return super().model_copy(update=update, deep=deep)
 
-    @property
+    @cached_property
     def npus(self) -> int:
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)

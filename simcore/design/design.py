@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from itertools import zip_longest
 from typing import Annotated, Any, TypeVar, overload
@@ -27,11 +27,13 @@ from simcore.design.memory import ExpandedMemory
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import NamedReliability, usual_reliability
+from simcore.design.same import Same
 from simcore.design.software import NamedSoftware, Software, usual_software
 from simcore.design.system import System
-from simcore.design.workload import AnyWorkload, workload_tag
+from simcore.design.workload import AnyWorkload, names_no_files, workload_tag
 from simcore.document.field import Flag, Frozen
 from simcore.document.problem import Refusal
+from simcore.document.shared import shared
 from simcore.document.text import dump_document
 from simcore.network import TOPOLOGIES
 
@@ -54,10 +56,17 @@ OF_JOB = ("workload", "parallelism")
 
 def _settled(section: Section, software: Software) -> Section:
     """A section with what the software decides; what was given stays known (`model_fields_set`)."""
-    decided = software.settle(section)
+    found: Section = _settle(Same(section), Same(software))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _settle(section: Same[Any], software: Same[Software]) -> Any:
+    """As `_settled`: of one section and one software the same object."""
+    decided = software.value.settle(section.value)
     if not decided:
-        return section
-    settled = section.model_copy(update=decided)
+        return section.value
+    settled = section.value.model_copy(update=decided)
     settled.model_fields_set.difference_update(decided)
     return settled
 
@@ -82,21 +91,21 @@ class Design(Frozen):
 
     model_config = ConfigDict(defer_build=True)  # kinds of workload are loaded when the first document is read
 
-    workload: AnyWorkload
+    workload: Annotated[AnyWorkload, shared(names_no_files)]
     """What is run: training or serving a model, a table of layers, a recommender, or one collective."""
-    parallelism: Parallelism = Parallelism()
+    parallelism: Annotated[Parallelism, shared()] = Parallelism()
     """How the model and the batch are spread over the NPUs."""
     jobs: Annotated[tuple[Job, ...], Field(min_length=1)] | None = None
     """Several jobs that run on the cluster at the same time, instead of `workload` and `parallelism`."""
-    cluster: Cluster
+    cluster: Annotated[Cluster, shared()]
     """NPUs and the network between them."""
-    system: System = System()
+    system: Annotated[System, shared()] = System()
     """Algorithms of collectives, and the order in which their chunks use the network."""
-    software: NamedSoftware = Field(default_factory=usual_software)
+    software: Annotated[NamedSoftware, shared()] = Field(default_factory=usual_software)
     """The stack that trains; unless given the usual one on its NPUs."""
-    cost: NamedPrices = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
+    cost: Annotated[NamedPrices, shared()] = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
     """The price list."""
-    reliability: NamedReliability = Field(default_factory=usual_reliability)
+    reliability: Annotated[NamedReliability, shared()] = Field(default_factory=usual_reliability)
     """What fails, and what that costs."""
     hypothetical: Flag = False
     """Whether the cluster may be one that nobody sells."""

@@ -199,6 +199,11 @@ def workload_tag(value: Any) -> str:
     return next((name for name, form in _forms().items() if form.describes(inside)), USUAL)
 
 
+def names_no_files(workload: Workload) -> bool:
+    """Whether a section is all that there is of a workload: it names no files, which may change."""
+    return not KINDS[workload_tag(workload)].files
+
+
 @cache
 def _forms() -> dict[str, WorkloadForm]:
     return dict(KINDS)

@@ -289,6 +289,8 @@ _OWN = {
     ),
 }
 METRICS: Family[Metric] = Family("simcore.metrics", Metric, _OWN)
+_NOT_HELD = tuple(name for name, metric in _OWN.items() if metric.read is None)
+"""Those of the project that a result does not hold itself."""
 
 
 def metrics(result: Result) -> dict[str, float | None]:
@@ -299,9 +301,10 @@ def metrics(result: Result) -> dict[str, float | None]:
 def with_measured(design: Design, result: Result, named: Iterable[str] = ()) -> Result:
     """The result with the metrics that it does not hold itself: costly ones where they are among those `named`."""
     wanted = frozenset(named)
+    asked = {name: METRICS[name] for name in (*_NOT_HELD, *METRICS.added)}
     found = {
         name: _measured(metric, design, result)
-        for name, metric in METRICS.items()
+        for name, metric in asked.items()
         if metric.read is None and (not metric.costly or name in wanted) and name not in result.metrics
     }
     return replace(result, metrics={**result.metrics, **found}) if found else result

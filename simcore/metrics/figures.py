@@ -84,7 +84,7 @@ class Figures:
             return None
         return self.flops / (self.seconds * self.npus * self.npu.rate(self.workload.precision))
 
-    @property
+    @cached_property
     def owned(self) -> Ownership:
         """What the cluster costs to own."""
         return Ownership(Terms.of(self.prices, self.npus), self.capital, self.peak, self.power)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from simcore.compute import is_bound_by_arithmetic
 from simcore.cost.bill import Item
-from simcore.cost.materials import bill_of
+from simcore.cost.materials import KEPT, asked_of_linear, bill_of
 from simcore.design.design import Design
 from simcore.design.node import node_of
 from simcore.design.npu import Draws
-from simcore.design.once import once
+from simcore.design.once import once_for
 from simcore.program import Compute
 from simcore.result import Activity, Draw
 
@@ -67,7 +67,7 @@ def draw_of(design: Design, activity: Activity) -> Draw:
     return Draw(mean, peak_watts(design), rack_watts(design), npus=mean - rest, rest=rest, activity=activity)
 
 
-@once
+@once_for(asked_of_linear, KEPT)
 def peak_watts(design: Design) -> float:
     """Everything at its maximum, NPUs at their cap, with PUE: what the building must give [W]."""
     return (bill_of(design).watts_max - _capped_away(design)) * design.cost.pue
@@ -78,7 +78,7 @@ def nodes_peak_watts(design: Design) -> float:
     return (_of_nodes(design, lambda item: item.watts_max) - _capped_away(design)) * design.cost.pue
 
 
-@once
+@once_for(asked_of_linear, KEPT)
 def rack_watts(design: Design) -> float:
     """A rack full of nodes at its maximum, without PUE [W]: what its supply and its cooling must give."""
     cluster, node = design.cluster, node_of(design.cluster)

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.node import node_of
-from simcore.design.once import once, once_for
+from simcore.design.once import once
 from simcore.design.reliability import FailureTimes
-from simcore.design.same import Same
 from simcore.network import TOPOLOGIES
 
 LINKS_OF_SWITCH = 32
@@ -38,15 +36,14 @@ class Counts:
     switch: int = 0
 
 
-def _asked(design: Design) -> tuple[Any, ...]:
-    cluster = design.cluster
-    return cluster.dimensions, cluster.npu.name, Same(cluster.node)
-
-
-@once_for(_asked, 4096)
 def counts_of(design: Design) -> Counts:
     """The pieces of a design's cluster."""
-    cluster, nics, links, switches, inside = design.cluster, 0, 0, 0, 1
+    return _count(design.cluster)
+
+
+@once
+def _count(cluster: Cluster) -> Counts:
+    nics, links, switches, inside = 0, 0, 0, 1
     for dimension in cluster.dimensions:
         if dimension.tier == "pod":
             here = cluster.npus if dimension.nics is None else dimension.nics * (cluster.npus // inside)

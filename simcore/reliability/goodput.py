@@ -24,15 +24,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import lambertw
 
 from simcore.design.design import Design
-from simcore.design.once import once
+from simcore.design.once import once_for
 from simcore.design.reliability import Reliability
+from simcore.design.same import Same
 from simcore.design.workload import Workload
 from simcore.reliability.counts import Counts, counts_of, failure_rate, software_rate
 from simcore.reliability.storage import checkpoint_bytes, storage_bandwidth
@@ -72,7 +73,11 @@ class Interruptions:
     """Work between checkpoints [s]; None: the best."""
 
 
-@once
+def _asked(design: Design) -> tuple[Same[Any], ...]:
+    return Same(design.cluster), Same(design.reliability), Same(design.workload)
+
+
+@once_for(_asked, 4096)
 def interruptions_of(design: Design) -> Interruptions | None:
     """What stops the job of a design; None where it is none, or of whose parameters nothing is known."""
     return interruptions(design.reliability, design.workload, counts_of(design), spare_nodes(design))
@@ -147,7 +152,7 @@ def _best(stall: Number, failures: Number) -> Number:
 def interval(what: Interruptions, iteration: Number = 0.0) -> Number:
     """Work between checkpoints: that given or the best; at least an iteration, and until the last one is safe [s]."""
     wanted = best_interval(what.stall, what.failures) if what.interval is None else what.interval
-    return np.maximum(np.maximum(wanted, what.write), np.maximum(iteration, 1e-9))
+    return _largest(wanted, what.write, iteration, 1e-9)
 
 
 def checkpoint_interval(design: Design, iteration: float) -> float | None:
@@ -161,8 +166,15 @@ def goodput(what: Interruptions, iteration: Number = 0.0) -> Number:
 
     It falls with each rate and each time of `what` and with `iteration`, so each at its least gives an upper bound.
     """
-    share = np.maximum(share_at(what, interval(what, iteration)) * (1.0 - waiting(what)), _LEAST)
+    share = _largest(share_at(what, interval(what, iteration)) * (1.0 - waiting(what)), _LEAST)
     return share if np.ndim(share) else float(share)
+
+
+def _largest(*numbers: Number) -> Number:
+    """The largest of numbers; where some are arrays `[networks]`, on each network."""
+    if any(isinstance(number, np.ndarray) for number in numbers):
+        return reduce(np.maximum, numbers)
+    return max(numbers)
 
 
 def share_at(what: Interruptions, work: Number) -> Number:

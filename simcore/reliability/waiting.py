@@ -12,8 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from simcore.design.cluster import Cluster
 from simcore.design.design import Design
-from simcore.design.once import once
+from simcore.design.once import once_for
+from simcore.design.reliability import Reliability
+from simcore.design.same import Same
 from simcore.reliability.counts import Counts, counts_of, failure_rate
 
 Number: TypeAlias = Any
@@ -25,16 +28,20 @@ def waiting_share(load: Number, spares: int) -> Number:
 
     Erlang's formula by its stable recursion.
     """
-    most = float(np.max(load))
+    most = load if type(load) is float else float(np.max(load))
     # Far more servers than load block less than a float can tell from 0.
     servers = min(spares + 1, math.ceil(most + 10.0 * math.sqrt(most)) + 60)
-    blocked = np.ones_like(load, dtype=float)
+    blocked = 1.0 if type(load) is float else np.ones_like(load, dtype=float)
     for number in range(1, servers + 1):
         blocked = load * blocked / (number + load * blocked)
     return blocked
 
 
-@once
+def _asked(design: Design) -> tuple[Same[Cluster], Same[Reliability]]:
+    return Same(design.cluster), Same(design.reliability)
+
+
+@once_for(_asked, 4096)
 def spare_nodes(design: Design) -> int:
     """Nodes that stand by, to be bought beside those of the job: the share that is given, else `worthwhile_spares`."""
     given, nodes = design.reliability.spares, counts_of(design).node

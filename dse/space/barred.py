@@ -1,0 +1,97 @@
+"""Values of a space that no design can have, as far as draws tell: what is better known before a search than after it.
+
+An NPU without a price, a stack that is not made for it, NICs that its node is not sold with: every design with such a
+value is cut, whatever its job. What a job breaks is not asked for, since few drawn jobs are any.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dse.space.draw import RandomDraw
+from dse.space.order import ORDERABLE
+from dse.space.screen import design_problems
+from dse.space.space import Space
+from simcore.check.load import parse_design
+from simcore.cost.orderable import order_of
+from simcore.design.design import OF_JOB, Design
+from simcore.document.problem import Problem
+
+MOST, LEAST = 1000, 64
+"""Designs that are drawn at most, and those with a value that are none before it is said."""
+VALUES = 64
+"""Values of a hole of which each is looked at; of more, as where it is continuous, none is."""
+SHOWN = 3
+_OF_JOB = (*OF_JOB, "jobs")
+
+
+@dataclass
+class _Value:
+    """What is known of a value."""
+
+    path: str
+    text: str
+    drawn: set[int] = field(default_factory=set)
+    """The numbers of the designs with it."""
+    why: Counter[str] = field(default_factory=Counter)
+    """What they broke first, and on which NPUs, with how many."""
+    built: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough was drawn of it."""
+        return self.built or len(self.drawn) >= LEAST
+
+
+def barred_notices(space: Space) -> Iterator[str]:
+    """A sentence for each value with which no drawn design may be built, and the most frequent reason."""
+    found = _barred([space.space_of_job(job) for job in space.jobs] or [space])
+    for value in found[:SHOWN]:
+        drawn = f"none of {len(value.drawn)} designs drawn with it may be built"
+        ((why, _),) = value.why.most_common(1)
+        yield f"{value.path} {value.text}: {drawn}, such as on {why}"
+    if len(found) > SHOWN:
+        yield f"and {len(found) - SHOWN} more such values"
+
+
+def _barred(plain: list[Space]) -> list[_Value]:
+    """The values with which no design may be built; those that occur beside one of these alone are left out."""
+    found: list[_Value] = []
+    drawn = [values for values in _draw(plain).values() if 1 < len(values) <= VALUES]
+    barred = [value for values in drawn for value in values.values() if not value.built and value.is_known]
+    for value in sorted(barred, key=lambda value: -len(value.drawn)):
+        if not value.drawn <= set[int]().union(*(other.drawn for other in found)):
+            found.append(value)
+    return found
+
+
+def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
+    """The values that holes took in designs drawn, by path and text, until enough is known of all."""
+    generator, known = np.random.default_rng(0), dict[str, dict[str, _Value]]()
+    asks_orders = any(ORDERABLE in constraint.metrics for space in plain for constraint in space.constraints)
+    for number in range(MOST):
+        filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
+        design, _ = parse_design(filled.document)
+        if design is None:
+            continue
+        problem = _find_problem(design, asks_orders)
+        for path, its in filled.params.items():
+            if not path.startswith(_OF_JOB):
+                value = known.setdefault(path, {}).setdefault(str(its), _Value(path, str(its)))
+                value.drawn.add(number)
+                value.built |= problem is None
+                value.why[f"{design.cluster.npu.name}: {problem}"] += 1
+        if number >= LEAST and all(value.is_known for values in known.values() for value in values.values()):
+            break
+    return known
+
+
+def _find_problem(design: Design, asks_orders: bool) -> Problem | None:
+    """Why a design may not be built, whatever its job; None where it may."""
+    problems = [problem for problem in design_problems(design) if not problem.path or problem.path[0] not in _OF_JOB]
+    problems += order_of(design.cluster).problems if asks_orders and not problems else ()
+    return problems[0] if problems else None

@@ -1,0 +1,53 @@
+"""Values that no design can have are named before a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from dse.space.barred import barred_notices
+from dse.space.space import Space, space_from
+from simcore.document.text import parse_document
+
+BASE: dict[str, Any] = {
+    "workload": {"model": "llama3-8b", "global_batch": 64, "precision": "bf16"},
+    "parallelism": {"tensor": {"choice": [1, 2, 3]}, "pipeline": {"choice": [1, 2]}},
+    "objectives": {"minimize": ["iteration_time", "cost.total"]},
+    "cost": "street-2025",
+}
+H100 = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 16}
+TPU = {"npu": "tpu-v5e", "fabric": "tpu-v5e-pod", "npus": {"choice": [16, 64]}}
+
+
+def notices(cluster: Any, **sections: Any) -> list[str]:
+    document = {**BASE, "cluster": cluster, **sections}
+    space: Space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "barred")
+    return list(barred_notices(space))
+
+
+def test_an_alternative_without_a_price_is_named_with_its_reason() -> None:
+    (told,) = notices({"choice": [H100, TPU]})
+    assert told.startswith("cluster #1: none of ")
+    assert "may be built, such as on tpu-v5e: cluster.npu: expected a node with a price in list 'street-2025'" in told
+
+
+def test_what_occurs_beside_a_named_value_alone_is_not_named_too() -> None:
+    told = notices({"choice": [H100, TPU]})
+    assert not any("cluster.npus" in text for text in told)  # 64 NPUs are those of the TPUs
+
+
+def test_a_stack_that_is_not_made_for_the_npus_is_named() -> None:
+    (told,) = notices(TPU | {"npus": 16}, software={"choice": ["maxtext", "megatron-core"]}, cost="libra")
+    assert told.startswith("software megatron-core: none of")
+
+
+def test_what_only_jobs_break_is_not_asked_for() -> None:
+    assert notices(H100) == []  # three does not divide the heads
+
+
+def test_what_nobody_sells_is_named_unless_the_space_is_hypothetical() -> None:
+    cluster = H100 | {"fabric": {"choice": ["dgx-h100", "dgx-b200"]}}
+    (told,) = notices(cluster, cost="libra")
+    assert told.startswith("cluster.fabric dgx-b200: none of")
+    assert notices(cluster, cost="libra", hypothetical=True) == []
