@@ -51,8 +51,10 @@ def count_communicators(design: Design) -> int:
 
 def _groups_of_layers(design: Design) -> set[str]:
     """The names of the groups that layers with degrees of their own have beside those of the section."""
-    section = design.parallelism.degrees
     found = set[str]()
+    if not design.parallelism.layers:
+        return found
+    section = design.parallelism.degrees
     for degrees, view in views_of(design).items():
         its = view.parallelism
         sizes = {"tensor": its.tensor, "data": view.copies, "expert": its.expert}

@@ -56,6 +56,11 @@ class Chunks(NamedTuple):
             return [(self.paths[0], len(self.chosen))]
         return [(path, self.chosen.count(index)) for index, path in enumerate(self.paths)]
 
+    def count_phases(self) -> list[tuple[int, int, int, float]]:
+        """Each phase of each path: the chunks that have it, its dimension, how long it serves [ps], its bytes."""
+        paths = self.count_paths()
+        return [(times, its.dimension, its.serialization, its.sent) for path, times in paths for its in path]
+
 
 def picoseconds(seconds: float, least: int = 1) -> int:
     """The one place where a duration is rounded, to at least `least`.

@@ -284,8 +284,7 @@ def stage_use(lowering: Lowering, counts: dict[int, int], dimensions: int) -> tu
     queues = max(dimensions, count_queues(lowering.design))
     busy, sent = [0] * queues, [0.0] * queues
     for kind, count in counts.items():
-        for path, times in lowering.types[kind][1].count_paths():
-            for phase in path:
-                busy[phase.dimension] += count * times * phase.serialization
-                sent[phase.dimension] += count * times * phase.sent
+        for times, dimension, serialization, each in lowering.phases(kind):
+            busy[dimension] += count * times * serialization
+            sent[dimension] += count * times * each
     return busy[:dimensions], sent[:dimensions]

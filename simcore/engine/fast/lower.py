@@ -13,7 +13,7 @@ from simcore.compute import OperatorTimes
 from simcore.design.design import Design
 from simcore.engine.fast import pipeline
 from simcore.engine.fast.instructions import Instructions, Key, Row, instructions_of
-from simcore.engine.fast.on_network import OnNetwork, Types, on_network
+from simcore.engine.fast.on_network import Counted, OnNetwork, Types, on_network
 from simcore.engine.fast.state import Ints, pack
 from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.program import Compute, Program
@@ -128,6 +128,15 @@ class Lowering:
         if self._on_network.packed is None:
             self._on_network.packed = self._pack()
         return self._on_network.packed.copy()  # what is learnt is written into it
+
+    def phases(self, kind: int) -> Counted:
+        """What the chunks of a type of collective pass, counted; not to be changed."""
+        if self._on_network is None:
+            return self.types[kind][1].count_phases()
+        known = self._on_network.phases
+        if kind not in known:
+            known[kind] = self.types[kind][1].count_phases()
+        return known[kind]
 
     def serial(self) -> NDArray[np.float64]:
         """Time of each type of collective if none of its phases overlapped [ps]; not to be changed."""

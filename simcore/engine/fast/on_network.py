@@ -17,13 +17,15 @@ from simcore.design.same import Same
 from simcore.engine.fast.instructions import Instructions
 from simcore.engine.fast.state import Ints
 from simcore.system.interference import slowdowns
-from simcore.system.known_phases import KnownPhases, known_phases, network_of
+from simcore.system.known_phases import KnownPhases, known_phases, shares_phases
 from simcore.system.phase import Chunks
 from simcore.system.placement import GroupSlice, Placement
 
 _KEPT = 128
 """Pairs of a job and a network that are kept, some 50 KB each."""
 
+Counted = list[tuple[int, int, int, float]]
+"""See `Chunks.count_phases`."""
 Types = list[tuple[str, Chunks]]
 """The group of each type of collective, and how it goes."""
 
@@ -37,6 +39,8 @@ class OnNetwork:
     """See `Lowering.network`."""
     serial: NDArray[np.float64] | None = None
     """See `Lowering.serial`."""
+    phases: dict[int, Counted] = field(default_factory=dict)
+    """See `Lowering.phases`."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class _Alike:
 
 def on_network(design: Design, instructions: Instructions, placement: Placement) -> OnNetwork | None:
     """What is known of instructions that others have, too; None where networks share nothing (`known_phases`)."""
-    if network_of(design) is None:
+    if not shares_phases(design):
         return None
     system, its = design.system, (*placement.items(),)
     policies = system.intra_dimension, system.active_chunks, system.priority
