@@ -25,7 +25,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.aspects import USUAL_SCHEDULE
 from dse.report.choice import balanced, recommended, updates_old
-from dse.report.describe import headline
+from dse.report.describe import compare, headline
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.machines import machine_of
@@ -43,6 +43,8 @@ FAR, FEW = 0.5, 3
 """By which share a kind is far from the best, and how many kinds are told all the same."""
 TOLD_APART = 0.9
 """Share of the scenarios in which one of two designs must be the better one."""
+_TELLING = 4
+"""Other aspects that are named of families which the usual ones do not tell apart."""
 _LARGEST = 1000
 """Members of a front that are compared with each other; those between them join the nearest."""
 _PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
@@ -113,9 +115,21 @@ def _names(chosen: Sequence[TrialRecord]) -> list[str]:
     documents = [trial.decided_document for trial in chosen]
     told = [[headline(document, (aspect,)) for aspect in _NAMED] + [_schedule(document)] for document in documents]
     differs = [len(set(column)) > 1 for column in zip(*told, strict=True)]
-    kept = differs if any(differs) else [True] * len(differs)
+    kept = differs if len(chosen) > 1 else [True] * len(differs)
     kept[-1] |= any(map(updates_old, chosen))  # then the schedule matters, even where all have the same
-    return [", ".join(text for text, keep in zip(texts, kept, strict=True) if keep and text) for texts in told]
+    names = [", ".join(text for text, keep in zip(texts, kept, strict=True) if keep and text) for texts in told]
+    for name in {name for name in names if names.count(name) > 1}:
+        alike = [place for place, its in enumerate(names) if its == name]
+        for place, more in zip(alike, _telling([documents[place] for place in alike]), strict=True):
+            names[place] = ", ".join(filter(None, (name, *more)))
+    return names
+
+
+def _telling(documents: Sequence[Mapping[str, Any] | None]) -> list[tuple[str, ...]]:
+    """The first phrases in which designs differ, as many as tell most of them apart, but not more than `_TELLING`."""
+    phrases = compare(documents).phrases
+    cut = [[each[:count] for each in phrases] for count in range(1, _TELLING + 1)]
+    return max(cut, key=lambda shortened: len({*shortened}))
 
 
 def _schedule(document: Mapping[str, Any] | None) -> str:

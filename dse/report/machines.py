@@ -25,7 +25,10 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     told = _describe_found(record, found)
     if found:
         told = f"{told}{_describe_built(record, summary, scenarios.built)}."
-    barred = [f"{clean_text(name)}{f' ({_shortly(why)})' if why else ''}" for name, why in scenarios.barred.items()]
+    barred = [
+        f"{clean_text(name)}{f' (the nearest: {_shortly(why)})' if why else ''}"
+        for name, why in scenarios.barred.items()
+    ]
     none = f"No design that may be built was found on {', '.join(barred)}." if barred else ""
     unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
     return " ".join(part for part in (told, _describe_missed(record, found), none, unasked) if part)

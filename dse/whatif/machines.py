@@ -5,9 +5,10 @@ bound. But times are only as sure as what is known of each machine, and a data s
 each such machine gets a short search of its own, and its best design joins the contenders in the scenarios
 (`dse.whatif.scenarios`): how often would it have been the better choice?
 
-The search goes downhill over the steps that reports ask about (`dse.whatif.steps`), from designs near the front that
-are moved to the machine and from others drawn at random: first towards feasible designs, then towards those whose
-objectives are together the least behind the front's knee. A machine is the NPU that a design names.
+The search goes downhill over the steps that reports ask about (`dse.whatif.steps`), from the study's own best design
+on the machine, from designs near the front that are moved to it and from others drawn at random: first towards feasible
+designs, then towards those whose objectives are together the least behind the front's knee. A machine is the NPU that a
+design names.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _MOVED, _DRAWN = 12, 200
 """Designs of the front, and near it, that are moved to a machine; designs of the space that are drawn."""
 _CLIMBS = 4
 """Starts from which the search goes on, the best ones."""
+_OWN = 2000
+"""Trials of the study that are looked at, the nearest to its front."""
 
 Simulate = Callable[[Mapping[str, Any]], Outcome]
 Rank = tuple[int, float]
@@ -73,12 +76,15 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
     (`ValueError`), the space has no such design.
     """
     on_front = {machine_of(trial.design) for trial in record.front}
-    machines = _starts(record, space, on_front)
+    machines, own = _starts(record, space, on_front), _own_best(record, on_front)
+    machines |= {name: [] for name in own if name not in machines}
     each = min(SIMULATIONS, most // max(1, min(MOST, len(machines))))
     best: list[TrialRecord] = []
     barred: dict[str, str] = {}
-    for name, starts in list(machines.items())[:MOST] if each else ():
-        found = _Climb(record, space, simulate, name, each).run(starts)
+    for name, starts in list(machines.items())[:MOST]:
+        if not each and name not in own:
+            continue
+        found = _Climb(record, space, simulate, name, each).run(starts, own.get(name))
         if found is None:
             barred[name] = ""
         elif found[0][0] == 0:
@@ -86,6 +92,23 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
         else:
             barred[name] = found[1].error or ""
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:])
+
+
+def _own_best(record: StudyRecord, on_front: set[str]) -> dict[str, Ranked]:
+    """Machine -> the best feasible trial on it, other than those of the front."""
+    best: dict[str, Ranked] = {}
+    for trial in rivals(record, _OWN):
+        name, rank = machine_of(trial.design), (0, _behind(record, trial.values))
+        if name and name not in on_front and (name not in best or rank < best[name][0]):
+            best[name] = rank, trial
+    return best
+
+
+def _behind(record: StudyRecord, values: Mapping[str, float]) -> float:
+    """How far behind the front's knee the objectives are together."""
+    base = record.knee or record.front[0]
+    behind = [o.loss(base.values[o.name], values[o.name]) for o in record.objectives]
+    return sum(share for share in behind if share is not None)
 
 
 def _starts(record: StudyRecord, space: Space, on_front: set[str]) -> dict[str, list[TrialRecord]]:
@@ -141,9 +164,9 @@ class _Climb:
     simulated: int = 0
     looked: int = 0
 
-    def run(self, starts: Sequence[TrialRecord]) -> Ranked | None:
-        """The best design that was found, evaluated; None where none could be."""
-        looked = (self._look(start) for start in starts if self._may_look(self.most // 2))
+    def run(self, starts: Sequence[TrialRecord], own: Ranked | None = None) -> Ranked | None:
+        """The best design that was found, evaluated; None where none could be. `own` is one that was found before."""
+        looked = [own, *(self._look(start) for start in starts if self._may_look(self.most // 2))]
         known = sorted((ranked for ranked in looked if ranked is not None), key=lambda ranked: ranked[0])
         found = [self._climb(ranked) for ranked in known[:_CLIMBS]]
         return min(found, key=lambda ranked: ranked[0], default=None)
@@ -188,6 +211,4 @@ class _Climb:
     def _rank(self, outcome: Outcome) -> Rank:
         if outcome.state != "feasible":
             return 1, sum(missed for missed in outcome.violations.values() if missed > 0)
-        base = self.record.knee or self.record.front[0]
-        behind = [o.loss(base.values[o.name], outcome.values[o.name]) for o in self.record.objectives]
-        return 0, sum(share for share in behind if share is not None)
+        return 0, _behind(self.record, outcome.values)

@@ -121,6 +121,8 @@ def _check_holes(value: Any, path: Path) -> Iterable[Problem]:
             yield from _check_holes(inner, (*path, index))
 
 
+_OF_FABRIC = ("npus", "domain")
+"""Keys of `cluster` that only a fabric reads."""
 _PRESETS = {
     "model": "a model",
     "npu": "an NPU",
@@ -154,6 +156,8 @@ def _translate_error(entry: Any) -> Problem:
     if kind == "extra_forbidden":
         known = _known_keys(path[:-1])
         fix = suggest_nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
+        if path[:-1] == ("cluster",) and path[-1] in _OF_FABRIC:
+            fix = "it stands beside 'fabric'; beside 'dimensions' their sizes say how many NPUs there are"
     elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
@@ -190,7 +194,7 @@ def _known_keys(path: Path) -> list[str]:
     else:
         specs = [_MODELS[names]] if names in _MODELS else []
     known = dict.fromkeys(key for spec in specs for key in spec.model_fields)
-    extra = {(): _SPACE_KEYS, ("cluster",): ("fabric", "npus", "domain")}
+    extra = {(): _SPACE_KEYS, ("cluster",): ("fabric", *_OF_FABRIC)}
     return [*known, *extra.get(names, ())]
 
 

@@ -17,13 +17,18 @@ UNEVEN = (
     "uneven routing: all experts have as many tokens here, and in training the NPU of the busiest ones takes longer "
     "and needs more memory"
 )
-"""What is said of experts on several NPUs."""
+"""What is said of experts on several NPUs in training."""
+UNEVEN_SERVED = (
+    "uneven routing: all experts have as many tokens here, and where a model is served the NPU of the busiest ones "
+    "makes all wait at every token"
+)
+"""And where a model is served."""
 
 
 def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     yield from unmodelled_penalties(design)
-    if design.parallelism.expert > 1 and kind_of(design.workload).trained:
-        yield UNEVEN
+    if design.parallelism.expert > 1:
+        yield UNEVEN if kind_of(design.workload).trained else UNEVEN_SERVED
     if engine == "flow":
         yield from ranges_of(design, beside)
     if engine != "reference_links":

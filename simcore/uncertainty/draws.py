@@ -10,8 +10,9 @@ they change.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from math import sqrt
 from random import Random
 from statistics import NormalDist
 from typing import final
@@ -36,6 +37,10 @@ class Draws(ABC):
     def normal(self, unknown: Unknown) -> Floats:
         """Draws of an error in standard deviations, `[1 + count]`; nobody may write to them."""
 
+    def mixed(self, shares: Mapping[Unknown, float]) -> Floats:
+        """An error of others, each with its share of the variance, in standard deviations `[1 + count]`."""
+        return sum((sqrt(share) * self.normal(one) for one, share in shares.items()), start=np.zeros(1 + self.count))
+
     @final
     def error(self, *unknowns: Unknown) -> Floats:
         """The sum of some errors, of logarithms, `[1 + count]`."""
@@ -58,6 +63,12 @@ class Scenarios(Draws):
         """See `Draws.normal`."""
         self.used[unknown] = None
         return _stratified(unknown.name, self._count)
+
+    def mixed(self, shares: Mapping[Unknown, float]) -> Floats:
+        """See `Draws.mixed`; the draws are those of a normal distribution as exactly as each other's."""
+        found = super().mixed(shares)
+        found[1 + np.argsort(found[1:], kind="stable")] = _strata(self._count)
+        return found
 
 
 class SingleMoves(Draws):

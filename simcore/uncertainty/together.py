@@ -9,7 +9,8 @@ Three parts add up, as logarithms:
   calibrated interval.
 - *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
   interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
-  parameters do to the group's designs. It cancels in pairs.
+  parameters do to the group's designs. It cancels in pairs. Devices of one generation that the stack was fitted on none
+  of have most of it in common (`OF_GENERATION`).
 
 So one design by itself has the spread of its interval, and two designs differ by what they do not share.
 """
@@ -27,9 +28,10 @@ from simcore.design.npu import Npu
 from simcore.design.software import Software
 from simcore.design.workload import Workload
 from simcore.prediction_interval import ratios_of, uses_expanded_memory
+from simcore.provenance import evidence_of
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
-from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, REST, Unknown
+from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,9 @@ class Level:
 
     group: str
     """The device, the stack and the kind of model: designs of one group are wrong together."""
+    generation: str
+    """The generation's kernels, the stack and the kind of model, which groups share; empty where iterations on the
+    device itself decided the numbers, or nothing is known of its kernels."""
     middle: float
     spread: float
 
@@ -53,8 +58,10 @@ class Level:
         """That of all designs of a stack on a device with such a workload; see `ratios_of`."""
         low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as, expanded))
         beside = " with expanded memory" if expanded else ""
-        group = f"{npu.name} {software.name} {workload.measured_as}{beside}"
-        return cls(group, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
+        of = f"{software.name} {workload.measured_as}{beside}"
+        shared = npu.curve is not None and npu.curve.name and not evidence_of(npu, software).iterations
+        generation = f"{npu.curve.name} {of}" if npu.curve is not None and shared else ""
+        return cls(f"{npu.name} {of}", generation, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
 
 
 def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:
@@ -136,4 +143,9 @@ def _common_spread(level: Level, apart: Floats) -> float:
 
 
 def _level_draws(level: Level, draws: Draws) -> Floats:
-    return draws.normal(Unknown(replace(LEVEL, spread=level.spread), level.group))[1:]
+    """Standard normal draws of how wrong a group is `[count]`, part of them those of its generation."""
+    common = OF_GENERATION if level.generation else 0.0
+    shares = {level.group: 1.0 - common, level.generation: common}
+    return draws.mixed(
+        {Unknown(replace(LEVEL, spread=sqrt(share) * level.spread), of): share for of, share in shares.items() if share}
+    )[1:]

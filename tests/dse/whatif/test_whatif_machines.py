@@ -22,11 +22,11 @@ from dse.report.summary import summarize
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
-from dse.space.space import space_from
+from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
-from dse.whatif.machines import machine_of
+from dse.whatif.machines import best_elsewhere, machine_of
 from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
@@ -36,11 +36,14 @@ from simcore.uncertainty import draws
 FASTEST, OTHERS = "h100-80gb", ("a100-80gb", "v100-32gb")
 
 
+def tiny(*objectives: str) -> Space:
+    document = yaml.safe_load(TINY) | {"objectives": {"minimize": list(objectives)}}
+    return space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+
+
 def run(folder: Path, *objectives: str) -> StudyRecord:
     """Every design of the tiny space, which has three machines."""
-    document = yaml.safe_load(TINY) | {"objectives": {"minimize": list(objectives)}}
-    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
-    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), folder, resume=False)
+    optimize(tiny(*objectives), Settings(sampler="exhaustive", trials=1000, seed=0), folder, resume=False)
     return load_record(folder)
 
 
@@ -153,12 +156,23 @@ def test_a_machine_that_nothing_may_be_built_of_is_named_with_what_its_nearest_d
     barred = {"gb300": "parallelism.data: expected 8, got 6; choose another", "l40s": "does not fit", "d1": ""}
     scenarios = replace(asked.scenarios, machines=(), barred=barred, unasked=("gaudi2",))
     assert describe_machines(record, summarize(record, replace(asked, scenarios=scenarios))) == (
-        "No design that may be built was found on gb300 (parallelism.data: expected 8, got 6), l40s (does not fit), "
-        "d1. Not looked at: gaudi2."
+        "No design that may be built was found on gb300 (the nearest: parallelism.data: expected 8, got 6), l40s (the "
+        "nearest: does not fit), d1. Not looked at: gaudi2."
     )
     monkeypatch.setattr("dse.whatif.machines.MOST", 1)
     found = scenarios_of(record, folder)
     assert (len(found.machines), len(found.unasked)) == (1, 1)
+
+
+def test_the_best_design_that_the_study_has_on_a_machine_needs_no_search(fastest: tuple[StudyRecord, Path]) -> None:
+    def refuse(document: Any) -> Any:
+        raise AssertionError("nothing is left to simulate with")
+
+    record, _ = fastest
+    found = best_elsewhere(record, tiny("iteration_time"), refuse, 0)
+    assert [machine_of(trial.design) for trial in found.best] == list(OTHERS)
+    assert [trial.values["iteration_time"] for trial in found.best] == [best_on(record, name) for name in OTHERS]
+    assert not found.barred
 
 
 def test_a_machine_on_which_every_design_breaks_a_limit_has_none(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ objectives: {minimize: [iteration_time]}
         (("cluster", "npu"), "a100", "did you mean 'a100-40gb' or 'a100-80gb' or 'a100-pcie-80gb'?"),
         (("cluster", "npu"), {"peak": {}}, "cluster.npu.memory"),
         (("cluster", "npu", "peak"), {"fp12": "1 TFLOP/s"}, "fp12"),
+        (("cluster", "npus"), 8, "it stands beside 'fabric'; beside 'dimensions' their sizes say"),
         (("cluster", "dimensions"), [], "cluster.dimensions"),
         (("cluster", "dimensions"), {}, "cluster.dimensions"),
         (("cluster", "dimensions", 0, "size"), 2.5, "cluster.dimensions[0].size"),

@@ -12,7 +12,7 @@ from dse.evaluate.read import read_result
 from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_notices
 from simcore.check.load import design_from
-from simcore.engine.notices import UNEVEN, notices_of
+from simcore.engine.notices import UNEVEN, UNEVEN_SERVED, notices_of
 from simcore.engine.ranges import ITERATIONS, JOBS
 from simcore.result import NOTICES
 from simcore.simulate import simulate
@@ -152,3 +152,16 @@ def test_experts_on_several_npus_may_be_busy_unevenly(expert: int, said: bool) -
         }
     )
     assert (UNEVEN in notices_of("fast", design)["not_modelled"]) == said
+
+
+@pytest.mark.parametrize(("expert", "said"), [(1, False), (8, True)])
+def test_so_may_those_of_a_model_that_is_served(expert: int, said: bool) -> None:
+    design = design_from(
+        {
+            "workload": {"model": "mixtral-8x7b", "global_batch": 64, "prompt_length": 512, "output_length": 64},
+            "parallelism": {"tensor": 8 // expert, "expert": expert},
+            "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 8},
+        }
+    )
+    assert (UNEVEN_SERVED in notices_of("fast", design)["not_modelled"]) == said
+    assert UNEVEN not in notices_of("fast", design)["not_modelled"]

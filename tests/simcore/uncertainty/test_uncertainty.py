@@ -21,7 +21,7 @@ from simcore.simulate import simulate
 from simcore.system.chunks import PICOSECONDS
 from simcore.uncertainty.draws import Scenarios, SingleMoves
 from simcore.uncertainty.iteration import estimate_times
-from simcore.uncertainty.parameters import UNSAID, price_error
+from simcore.uncertainty.parameters import OF_GENERATION, UNSAID, price_error
 from simcore.uncertainty.priced import draw_costs
 from simcore.uncertainty.together import draw_times
 from simcore.uncertainty.upper import least_upper_factor, spread, upper_factor
@@ -124,7 +124,7 @@ def test_one_design_by_itself_is_as_unsure_as_its_interval_says() -> None:
         trained("megatron-core", "h200"),
         trained("llm-foundry", "a100-80gb", zero=3, pipeline=1, tensor=1),
     ):
-        low, high = np.quantile(draw_times([design], Scenarios(1024))[0], (0.05, 0.95))
+        low, high = np.quantile(draw_times([design], Scenarios(4096))[0], (0.05, 0.95))
         wide = log(ratios(design)[1] / ratios(design)[0])
         assert log(high / low) == pytest.approx(wide, rel=0.1)
         assert low == pytest.approx(ratios(design)[0], rel=0.02)
@@ -166,6 +166,13 @@ def test_designs_that_the_model_cannot_tell_apart_are_wrong_together() -> None:
 def test_stacks_and_devices_have_levels_of_their_own() -> None:
     one, other = draw_times([trained(), trained(npu="a100-80gb")], Scenarios(1024))
     assert abs(np.corrcoef(np.log(one), np.log(other))[0, 1]) < 0.15
+
+
+def test_devices_of_a_generation_are_wrong_together_unless_the_stack_was_fitted_on_one() -> None:
+    designs = [trained(npu=npu) for npu in ("h100-80gb", "h200", "h800")]
+    fitted, one, other = np.log(draw_times(designs, Scenarios(1024)))
+    assert np.corrcoef(one, other)[0, 1] == pytest.approx(OF_GENERATION, abs=0.15)
+    assert abs(np.corrcoef(one, fitted)[0, 1]) < 0.15
 
 
 def test_single_moves_add_up_to_the_spread_of_the_scenarios() -> None:
