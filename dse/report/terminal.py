@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
-from dse.report.choice import recommended
+from dse.report.choice import NEARLY_FULL, recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import RESOLUTION, Family, families, is_joined
@@ -23,6 +23,7 @@ from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.intervals import interval_of
 from dse.report.phases import describe_plans
+from dse.report.reasons import fullness
 from dse.report.summary import Summary, summarize
 from dse.report.units import clean_text, format_number, format_percent, short_label
 from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value, equals_note
@@ -61,7 +62,7 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
     above += [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
     whole, legend = len(list(_rows(table, width, HEIGHT * len(found)))), _legend(record, summary, found)
-    legend += _behind(summary, found)
+    legend += _behind(summary, found) + _without_room(record, found)
     for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
         told = [legend, *_below(record, summary, decision, reasons)]
         below = [line for text in told for line in _paragraph(text, width)]
@@ -114,6 +115,16 @@ def _bounds(record: StudyRecord, summary: Summary, reasons: bool) -> Iterator[st
             rest.append(best)
     if rest:
         yield " ".join(rest)
+
+
+def _without_room(record: StudyRecord, found: Sequence[Family]) -> str:
+    """Rows whose design has no room in its memory for what is not predicted; empty where all have some."""
+    trials = record.feasible_trials.numbered_among(family.chosen for family in found)
+    full = {trial.number for trial in trials if fullness(trial) > NEARLY_FULL}
+    if not full:
+        return ""
+    rows = ", ".join(str(family.chosen) for family in found if family.chosen in full)
+    return f" Memory more than {format_percent(NEARLY_FULL)} full: {rows if len(full) < len(found) else 'all rows'}."
 
 
 def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> str:

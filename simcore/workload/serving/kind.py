@@ -14,6 +14,12 @@ from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.serving.program import sample_program, served_flops, served_parameters, serving_program
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 
+ONE_BY_ONE = (
+    "requests that come one by one: here all of a batch begin together; where a server lets new ones in between, a "
+    "first token comes sooner, and later tokens wait for others' prompts"
+)
+"""What is said of every served model."""
+
 
 class Serving(WorkloadKind):
     """Serving a transformer."""
@@ -36,6 +42,10 @@ class Serving(WorkloadKind):
     def sample(self, design: Design) -> Sample | None:
         """See `WorkloadKind.sample`."""
         return sample_program(design)
+
+    def unmodelled(self, design: Design) -> tuple[str, ...]:
+        """See `WorkloadKind.unmodelled`."""
+        return (ONE_BY_ONE,)
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""

@@ -17,6 +17,7 @@ from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.orders import describe_orders
 from dse.report.summary import summarize
+from dse.report.terminal import screen
 from dse.whatif.answers import NOTHING, AtBatch, Scenarios, Sureness, WhatIf
 
 
@@ -135,6 +136,26 @@ def test_families_name_the_schedule_where_it_differs_or_weights_are_old() -> Non
     assert all("pipedream_2bw" in family.name for family in found_families(*old))
     same = [scheduled(n, 1.0 + n, 3e7 - n * 2e7, "1f1b") for n in (0, 1)]
     assert not any("1f1b" in family.name for family in found_families(*same))
+
+
+def test_families_that_the_usual_aspects_do_not_tell_apart_are_named_by_what_differs() -> None:
+    def chunked(number: int, chunks: int, interleave: int) -> TrialRecord:
+        made = trial(number, 1.0 + number, 3e7 - number * 1e7)
+        design = dict(made.design or {})
+        parallelism = {**design["parallelism"], "interleave": interleave}
+        return replace(made, design={**design, "parallelism": parallelism, "system": {"chunks": chunks}})
+
+    names = [family.name for family in found_families(chunked(0, 16, 2), chunked(1, 16, 3), chunked(2, 64, 3))]
+    assert names == ["interleave 2, 16 chunks", "interleave 3, 16 chunks", "interleave 3, 64 chunks"]
+
+
+@pytest.mark.parametrize(("other", "told"), [(0.9, "full: 0."), (0.96, "full: all rows."), (None, "")])
+def test_rows_without_room_in_their_memory_are_named(other: float | None, told: str) -> None:
+    full = 0.97 if other else 0.9
+    front = [trial(0, 1.0, 3e7, 8, **filled(full)), trial(1, 2.0, 1e7, 16, **filled(other or 0.9))]
+    record = studies.record(front)
+    said = " ".join(text for text, _ in screen(record, summarize(record), 80))
+    assert (f"Memory more than 95 % {told}" in said) if told else ("Memory more than" not in said)
 
 
 def found_families(*trials: TrialRecord) -> tuple[Family, ...]:
