@@ -74,11 +74,14 @@ def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
     generator, known = np.random.default_rng(0), dict[str, dict[str, _Value]]()
     asks_orders = any(ORDERABLE in constraint.metrics for space in plain for constraint in space.constraints)
     for number in range(MOST):
-        filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
+        try:
+            filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
+        except ValueError:
+            continue  # an expression without a value: the space has no such design
         design, _ = parse_design(filled.document)
         if design is None:
             continue
-        problem = _find_problem(design, asks_orders)
+        problem = _find_problem(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
         for path, its in filled.params.items():
             if not path.startswith(_OF_JOB):
                 value = known.setdefault(path, {}).setdefault(str(its), _Value(path, str(its)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
+import pytest
 import yaml
 
 from dse.space.barred import barred_notices
@@ -51,3 +53,15 @@ def test_what_nobody_sells_is_named_unless_the_space_is_hypothetical() -> None:
     (told,) = notices(cluster, cost="libra")
     assert told.startswith("cluster.fabric dgx-b200: none of")
     assert notices(cluster, cost="libra", hypothetical=True) == []
+
+
+def test_a_draw_without_a_value_is_no_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill, calls = Space.fill, count()
+
+    def fill_two_of_three(self: Space, *given: Any, **named: Any) -> Any:
+        if next(calls) % 3 == 0:
+            raise ValueError("an expression without a value")
+        return fill(self, *given, **named)
+
+    monkeypatch.setattr(Space, "fill", fill_two_of_three)
+    assert notices(H100) == []
