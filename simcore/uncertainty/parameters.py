@@ -133,10 +133,10 @@ REST = Parameter(
 """`spread` is here a share of the interval's spread, see `simcore.uncertainty.together`."""
 LEVEL = Parameter("level of all designs of a stack on a device", 1.0, "measured", "the interval of a prediction")
 OF_GENERATION = 0.75
-"""Share of the level's variance that devices of a generation have in common, where the stack's numbers were fitted on
-none of them: its kernels are those of one of them, and so is what it does with them. Of eleven models that NVIDIA
-published on two or more of B200, B300, GB200 and GB300 (Megatron-Bridge, 148 runs), the means of devices differ by 0.06
-(dense) and 0.13 (mixtures) in standard deviation, two fifths to a half of the level's spread."""
+"""Share of the level's variance that those devices of a generation have in common on which the stack was not fitted:
+their kernels are those of one device, and so is what the stack does with them. Of eleven models that NVIDIA published
+on two or more of B200, B300, GB200 and GB300 (Megatron-Bridge, 148 runs), the means of devices differ by 0.06 (dense)
+and 0.13 (mixtures) in standard deviation, two fifths to a half of the level's spread."""
 
 
 def price_error(what: str, of: str, ends: Ends) -> Unknown:

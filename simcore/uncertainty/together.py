@@ -9,8 +9,8 @@ Three parts add up, as logarithms:
   calibrated interval.
 - *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
   interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
-  parameters do to the group's designs. It cancels in pairs. Devices of one generation that the stack was fitted on none
-  of have most of it in common (`OF_GENERATION`).
+  parameters do to the group's designs. It cancels in pairs. Devices of one generation on which the stack was not
+  fitted have most of it in common (`OF_GENERATION`).
 
 So one design by itself has the spread of its interval, and two designs differ by what they do not share.
 """
