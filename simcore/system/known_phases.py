@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.library import Kernel, Library
-from simcore.design.once import once, once_for
-from simcore.design.same import Same
+from simcore.design.once import once
 from simcore.system.phase import Chunks
 from simcore.system.phase_cost import PhaseCost
 from simcore.system.placement import GroupSlice
@@ -78,36 +76,22 @@ class KnownPhases:
 
 
 @once
-def shares_phases(design: Design) -> bool:
-    """Whether other designs can have the same network.
+def known_phases(design: Design) -> KnownPhases:
+    """What is known of the network of a design, for all designs that have it.
 
     Where a switch has a number of trees, which groups have one is the whole job's to say; users' own algorithms, and
-    memories that weights stream in from, are not among what tells networks apart.
+    memories that weights stream in from, are not among what tells networks apart. There nothing is shared.
     """
-    return not design.system.algorithms and design.streamed is None and _is_without_trees(design.cluster)
+    its = network_of(design)
+    return KnownPhases() if its is None else _known(its)
 
 
 @once
-def _is_without_trees(cluster: Cluster) -> bool:
-    return all(dimension.trees is None for dimension in cluster.dimensions)
-
-
-def _asked(design: Design) -> tuple[Any, ...] | None:
-    """What the network of a design follows from; None where no other can have it."""
-    if not shares_phases(design):
-        return None
-    return Same(design.cluster), Same(design.system), Same(design.software), design.workload.computes
-
-
-@once_for(_asked, _NETWORKS)
-def known_phases(design: Design) -> KnownPhases:
-    """What is known of the network of a design, for all designs that have it (`shares_phases`)."""
-    return _known(_network_of(design)) if shares_phases(design) else KnownPhases()
-
-
-def _network_of(design: Design) -> Network:
-    """What tells the network of a design from others."""
+def network_of(design: Design) -> Network | None:
+    """What tells the network of a design from others; None where nothing is shared (see `known_phases`)."""
     cluster, system, curve = design.cluster, design.system, design.cluster.npu.curve
+    if system.algorithms or design.streamed is not None or any(d.trees is not None for d in cluster.dimensions):
+        return None
     return Network(
         cluster.dimensions,
         design.algorithms,

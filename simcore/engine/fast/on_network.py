@@ -17,7 +17,7 @@ from simcore.design.same import Same
 from simcore.engine.fast.instructions import Instructions
 from simcore.engine.fast.state import Ints
 from simcore.system.interference import slowdowns
-from simcore.system.known_phases import KnownPhases, known_phases, shares_phases
+from simcore.system.known_phases import KnownPhases, known_phases, network_of
 from simcore.system.phase import Chunks
 from simcore.system.placement import GroupSlice, Placement
 
@@ -58,7 +58,7 @@ class _Alike:
 
 def on_network(design: Design, instructions: Instructions, placement: Placement) -> OnNetwork | None:
     """What is known of instructions that others have, too; None where networks share nothing (`known_phases`)."""
-    if not shares_phases(design):
+    if network_of(design) is None:
         return None
     system, its = design.system, (*placement.items(),)
     policies = system.intra_dimension, system.active_chunks, system.priority
