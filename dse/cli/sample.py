@@ -29,8 +29,7 @@ def magnitude_of(text: str) -> float:
 def print_samples(space: Space, count: int, seed: int) -> None:
     """Print `count` valid designs, each a YAML document; of each workload in turn where there are several."""
     generator = np.random.default_rng(seed)
-    plain = [space.space_of_job(job) for job in space.jobs] or [space]
-    found = drawn = 0
+    plain, found, drawn = space.plain, 0, 0
     while found < count and drawn < _MOST_DRAWN:
         drawn += 1
         design, _ = parse_design(plain[found % len(plain)].fill(RandomDraw(generator)).document)

@@ -155,7 +155,7 @@ def check_reachable(space: Space, engine: str, note: Note = be_silent) -> None:
     A space whose bounds take more than `MOST_STEPS` is searched without this question. `note` is told of each step.
     """
     problems: list[Problem] = []
-    for one in [space.space_of_job(job) for job in space.jobs] or [space]:
+    for one in space.plain:
         names = {name for constraint in space.constraints for name in constraint.metrics} - {"fits", ORDERABLE}
         known = sorted(name for name in names if is_proven_of(engine, [name]))
         if known:

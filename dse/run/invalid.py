@@ -32,7 +32,7 @@ def drawn_reasons(space: Space) -> list[Reason]:
     generator = np.random.default_rng(0)
     found: list[Reason] = []
     nearest: tuple[float, Design] | None = None
-    plain = [space.space_of_job(job) for job in space.jobs] or [space]
+    plain = space.plain
     for number in range(DRAWN):
         one = plain[number % len(plain)]
         design, problems = parse_design(one.fill(RandomDraw(generator)).document)

@@ -49,7 +49,7 @@ class _Value:
 
 def barred_notices(space: Space) -> Iterator[str]:
     """A sentence for each value with which no drawn design may be built, and the most frequent reason."""
-    found = _barred([space.space_of_job(job) for job in space.jobs] or [space])
+    found = _barred(space.plain)
     for value in found[:SHOWN]:
         drawn = f"none of {len(value.drawn)} designs drawn with it may be built"
         ((why, _),) = value.why.most_common(1)
@@ -88,7 +88,8 @@ def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
                 value.drawn.add(number)
                 value.built |= problem is None
                 value.why[f"{design.cluster.npu.name}: {problem}"] += 1
-        if number >= LEAST and all(value.is_known for values in known.values() for value in values.values()):
+        asked = (values for values in known.values() if len(values) <= VALUES)
+        if number >= LEAST and all(value.is_known for values in asked for value in values.values()):
             break
     return known
 

@@ -79,6 +79,11 @@ class Space:
         """Of each future the share of each job; empty without futures."""
         return tuple(future.shares for future in self.futures)
 
+    @property
+    def plain(self) -> list[Space]:
+        """The spaces of whole designs: of each job, or the space itself where there are none."""
+        return [self.space_of_job(job) for job in self.jobs] or [self]
+
     def fill(self, draw: Draw, solve: bool = True) -> FilledDocument:
         """A design document whose live holes are filled from `draw`; with jobs, holes of software stay.
 

@@ -59,8 +59,8 @@ class Level:
         low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as, expanded))
         beside = " with expanded memory" if expanded else ""
         of = f"{software.name} {workload.measured_as}{beside}"
-        shared = npu.curve is not None and npu.curve.name and not evidence_of(npu, software).iterations
-        generation = f"{npu.curve.name} {of}" if npu.curve is not None and shared else ""
+        curve = "" if npu.curve is None else npu.curve.name
+        generation = f"{curve} {of}" if curve and not evidence_of(npu, software).iterations else ""
         return cls(f"{npu.name} {of}", generation, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
 
 
