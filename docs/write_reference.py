@@ -45,7 +45,7 @@ COMMON = {
 TOP = ("parallelism", "cluster", "system", "software", "cost", "reliability", "jobs")
 NAMED = {"npu", "model", "cost", "software", "library", "curve", "layers", "node", "reliability", "transport"}
 """Keys whose section may be named instead: an entry of the catalogue, a congestion control."""
-BY_SOFTWARE = {"flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch"}
+BY_SOFTWARE = {"flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch", "schedule"}
 
 _FABRIC = "Instead of `dimensions`: the network of a machine."
 _DOMAIN = "NPUs of each NVLink domain or slice that take part."

@@ -33,6 +33,7 @@ _SCHEDULES = {
     ("1f1b", False): "1F1B",
     ("1f1b", True): "Interleaved1F1B",
     ("gpipe", False): "GPipe",
+    ("gpipe", True): "LoopedBFS",
     ("zbv", True): "ZBVZeroBubble",
     ("dualpipe-v", True): "DualPipeV",
 }

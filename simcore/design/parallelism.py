@@ -59,8 +59,8 @@ class Parallelism(Frozen):
     """Neighbouring NPUs of data x context over which ZeRO shards, and between which groups it reduces; all of them."""
     microbatch: Count = 1
     """Sequences or samples of a microbatch."""
-    schedule: Annotated[str, MemberOf(SCHEDULES)] = "1f1b"
-    """Order of forward and backward passes in the pipeline."""
+    schedule: Annotated[str, MemberOf(SCHEDULES)] = OF_SOFTWARE
+    """Order of forward and backward passes in the pipeline; as the software has it."""
     interleave: Count = 1
     """Model chunks of each pipeline stage (virtual stages)."""
     first_stage_layers: Count | None = None

@@ -16,7 +16,9 @@ from pydantic import Field
 from simcore.catalog.preset import named, preset
 from simcore.collective.routed import Library
 from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
+from simcore.document.member import MemberOf
 from simcore.document.quantity import Size, Time
+from simcore.schedule import SCHEDULES
 
 Execution = Literal["eager", "compiled", "graph"]
 
@@ -102,6 +104,8 @@ class Software(Frozen):
     """Bytes that norms, activations, residuals and rotary embeddings move, over those of one fused kernel each."""
     data_overlap: Flag = True
     """Default of `parallelism.data_overlap`."""
+    schedule: Annotated[str, MemberOf(SCHEDULES)] = "1f1b"
+    """Default of `parallelism.schedule`."""
     gradient_precision: Literal["fp16", "fp32"] = "fp32"
     """Default of `workload.gradient_precision`."""
     gradient_fusion: Flag = True
@@ -127,7 +131,7 @@ class Software(Frozen):
     """Names of NPUs that it is not made for."""
     not_in: tuple[Precision, ...] = ()
     """Precisions in which it trains nothing."""
-    only: dict[Literal["tensor", "pipeline", "context", "expert", "zero"], tuple[int, ...]] = {}
+    only: dict[Literal["tensor", "pipeline", "context", "expert", "zero", "schedule"], tuple[int | str, ...]] = {}
     """Values that it has of a key of `parallelism`, where it has not all."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""
@@ -169,7 +173,7 @@ class Software(Frozen):
         }
 
 
-_DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "gradient_precision", "dispatch")
+_DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "schedule", "gradient_precision", "dispatch")
 """Keys of other sections that a stack decides where they are not given."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange
+from simcore.document.field import OF_SOFTWARE
 from simcore.document.problem import Path, Problem
 from simcore.workload.base import kind_of
 
@@ -49,11 +50,14 @@ def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]
     """Keys of `parallelism` that say something that this kind of workload does not do."""
     for name in names:
         field = type(design.parallelism).model_fields.get(name)
-        if field is not None and (found := getattr(design.parallelism, name)) != field.default:
+        if field is None:
+            continue
+        usual = getattr(design.software, name, None) if field.default is OF_SOFTWARE else field.default
+        if (found := getattr(design.parallelism, name)) != usual:
             path: Path = ("parallelism", name)
             yield Problem(
                 path,
-                f"{field.default} (this kind of workload has no other)",
+                f"{usual} (this kind of workload has no other)",
                 "{solve: true}" if name == "stages" and design.parallelism.solves_stages else _listed(found),
                 "leave it out",
                 rule="kind of workload",

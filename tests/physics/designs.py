@@ -251,7 +251,7 @@ def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] 
 
 SCHEDULES_OF = {
     1: ["1f1b", "gpipe", "zero_bubble"],
-    2: ["1f1b", "1f1b", "zbv", "v-half", "v-min", "dualpipe-v"],
+    2: ["1f1b", "1f1b", "gpipe", "zbv", "v-half", "v-min", "dualpipe-v"],
 }
 """By the chunks of a stage."""
 

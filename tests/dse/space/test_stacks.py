@@ -44,6 +44,20 @@ def test_a_stack_without_pipelines_is_searched_without_them() -> None:
     assert told.startswith("parallelism.pipeline: expected 1, which is all that llm-foundry has, got 2")
 
 
+def test_a_stack_has_its_own_schedule_and_no_other() -> None:
+    its = space(software={"choice": ["megatron-core", "maxtext"]})
+    designs = [parse_design(filled.document)[0] for filled in its.enumerate()]
+    assert {(d.software.name, d.parallelism.schedule) for d in designs if d} == {
+        ("megatron-core", "1f1b"),
+        ("maxtext", "gpipe"),
+    }
+    assert not problems_of(its)
+    (told,) = problems_of(space(software="maxtext", parallelism={"schedule": "1f1b", "pipeline": 2}))
+    assert told.startswith("parallelism.schedule: expected gpipe, which is all that maxtext has, got 1f1b")
+    (told,) = problems_of(space(software="maxtext", parallelism={"zero": 2}))
+    assert told.startswith("parallelism.zero: expected 0 or 1 or 3, which is all that maxtext has, got 2")
+
+
 def test_nothing_is_built_on_a_stack_that_is_not_made_for_the_npu() -> None:
     cluster = {
         "npu": {"choice": ["h100-80gb", "gaudi3"]},

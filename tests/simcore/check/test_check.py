@@ -164,8 +164,8 @@ def workload(**more: Any) -> dict[str, Any]:
             "parallelism.interleave: expected 1 without pipeline parallelism, got 2; use pipeline >= 2",
         ),
         (
-            training({"pipeline": 2, "interleave": 2, "schedule": "gpipe"}, [NODE]),
-            "parallelism.interleave: expected 1 with schedule gpipe, got 2; use schedule 1f1b",
+            training({"pipeline": 2, "interleave": 2, "schedule": "zero_bubble"}, [NODE]),
+            "parallelism.interleave: expected 1 with schedule zero_bubble, got 2; use schedule 1f1b",
         ),
         (
             training({"pipeline": 4, "interleave": 2}, [NODE], workload={"global_batch": 6}),

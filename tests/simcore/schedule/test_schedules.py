@@ -139,6 +139,13 @@ def test_1f1b_keeps_one_microbatch_less_on_each_later_stage(p: int) -> None:
 
 def test_gpipe_keeps_every_microbatch() -> None:
     assert all(SCHEDULES["gpipe"].in_flight(s, 4, 17, 1) == (17,) for s in range(4))
+    assert all(SCHEDULES["gpipe"].in_flight(s, 4, 16, 3) == (16, 16, 16) for s in range(4))
+
+
+def test_gpipe_goes_through_its_chunks_breadth_first() -> None:
+    order = blocks("gpipe", 2, 2, 2)
+    forward, backward = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], [(0, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1)]
+    assert order == [forward + backward] * 2
 
 
 def test_no_more_is_in_flight_than_there_is() -> None:
@@ -146,13 +153,13 @@ def test_no_more_is_in_flight_than_there_is() -> None:
     assert sum(SCHEDULES["1f1b"].in_flight(0, 4, 4, 2)) == 8
 
 
-@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4))
-def test_orders_of_any_size_run_and_have_the_ideal_time(p: int, rounds: int, v: int) -> None:
+@given(st.sampled_from(["1f1b", "gpipe"]), st.integers(1, 12), st.integers(1, 12), st.integers(1, 4))
+def test_orders_of_any_size_run_and_have_the_ideal_time(name: str, p: int, rounds: int, v: int) -> None:
     v = v if p > 1 else 1
     m = rounds * p if v > 1 else rounds
-    order = blocks("1f1b", p, m, v)
+    order = blocks(name, p, m, v)
     # Forward and backward of one unit each: 2 m v of work and a bubble of 2 (p - 1), whatever the number of chunks.
-    assert replay("1f1b", order, p, v)[0] == 2 * m * v + 2 * (p - 1)
+    assert replay(name, order, p, v)[0] == 2 * m * v + 2 * (p - 1)
 
 
 # V-shaped schedules: with forward, input gradient and weight gradients of one unit each
@@ -263,8 +270,9 @@ def test_the_bubble_of_equal_stages_is_p_minus_1_over_m_plus_p_minus_1(name: str
 
 @pytest.mark.parametrize(("p", "m"), [(2, 2), (4, 4), (4, 16), (8, 64)])
 @pytest.mark.parametrize("v", [2, 4, 8])
-def test_interleaving_divides_the_bubble_by_the_chunks(p: int, m: int, v: int) -> None:
-    _, timing = balanced("1f1b", p, m, v, 1e14, 2e14)
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+def test_interleaving_divides_the_bubble_by_the_chunks(name: str, p: int, m: int, v: int) -> None:
+    _, timing = balanced(name, p, m, v, 1e14, 2e14)
     assert timing.bubble / 1e12 == pytest.approx(3 * (p - 1) / v, rel=1e-9)
     assert timing.total / 1e12 == pytest.approx(3 * m + 3 * (p - 1) / v, rel=1e-9)
 
