@@ -19,7 +19,7 @@ class GPipe(PipelineSchedule):
     interleaves = True
 
     def round(self, stages: int, chunks: int) -> int:
-        """See `PipelineSchedule.round`: the first chunk's last microbatch ends as the next chunk's first one may begin."""
+        """See `PipelineSchedule.round`: a chunk's last microbatch leaves as the next chunk's first one may begin."""
         return 1 if chunks == 1 else stages
 
     def order(self, stages: int, microbatches: int, chunks: int) -> NDArray[np.int64]:

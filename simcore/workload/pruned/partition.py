@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from simcore.workload.pruned.document import PrunedWorkload
 
@@ -100,6 +99,8 @@ def _looked_at(mask: Mask, before: Owners, owners: Owners, workers: int) -> Laye
 
 def _assigned(mask: Mask, before: Owners, workers: int) -> Owners:
     """The owner of each neuron so that the fewest connections cross, with equally many on each worker."""
+    from scipy.optimize import linear_sum_assignment  # takes a sixth of what all commands need to start
+
     inside = mask.astype(np.float64) @ (before[:, None] == np.arange(workers)).astype(np.float64)
     slots = np.repeat(np.arange(workers), len(mask) // workers)
     rows, columns = linear_sum_assignment(-inside[:, slots])
