@@ -20,6 +20,7 @@ from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
 from dse.space.constraint import Constraint, memory_problems, parse_constraints, usual_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
+from dse.space.facts import fact_notices
 from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
 from dse.space.free import free_holes
 from dse.space.futures import Future, life_of, parse_futures
@@ -182,9 +183,10 @@ def space_from(document: Document, name: str) -> Space:
         raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)
     if not any(ORDERABLE in constraint.metrics for constraint in constraints):
         constraints = (*stance.constraints, *constraints)
-    jobs, notices = settle_jobs(template, jobs, objectives, lambda whole: _variations(whole, {}))
+    jobs, of_batches = settle_jobs(template, jobs, objectives, _variations)
+    facts = fact_notices(template if not jobs else {**template, **jobs[0].template}, _variations)
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
-    return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)
+    return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, (*of_batches, *facts))
 
 
 def _parse_jobs(
@@ -322,8 +324,9 @@ def _unanswerable_problems(
             yield replace(refusal.at(("constraints", index)), found=f"{refusal.found} in '{constraint.name}'")
 
 
-def _variations(template: Any, problems: dict[Problem, None]) -> Iterator[FilledDocument]:
+def _variations(template: Any, problems: dict[Problem, None] | None = None) -> Iterator[FilledDocument]:
     """Each alternative of each choice once, all else at its first; then a few designs drawn at random."""
+    problems = {} if problems is None else problems
     tried: set[tuple[tuple[str, int], ...]] = set()
     queue: list[dict[str, int]] = [{}]
     while queue:

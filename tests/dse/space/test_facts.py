@@ -1,0 +1,31 @@
+"""What a space leaves open though nobody can choose it is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dse.space.space import load_space
+
+BASE: dict[str, Any] = {
+    "workload": {"model": "llama3-8b", "global_batch": 64, "precision": "bf16", "training_tokens": 1e12},
+    "parallelism": {"tensor": 1, "zero": {"choice": [1, 3]}},
+    "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 16},
+    "objectives": {"minimize": ["time_to_train"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("reliability", "said"),
+    [
+        ("llama3", False),
+        ({"choice": ["llama3", "none"]}, True),
+        ({"base": "llama3", "mtbf": {"npu": {"choice": ["3650 d", "7300 d"]}}}, True),
+        ({"base": "llama3", "spares": {"choice": [0.0, 0.05]}}, False),
+        ({"base": "llama3", "checkpoint": {"interval": {"choice": ["10 min", "1 h"]}}}, False),
+    ],
+)
+def test_failures_that_are_open_are_said(reliability: Any, said: bool) -> None:
+    notices = load_space({**BASE, "reliability": reliability}).notices
+    assert any(notice.startswith("reliability leaves open how often things fail") for notice in notices) == said
