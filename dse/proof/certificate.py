@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isinf
 
 from dse.evaluate.note import Note, be_silent
 from dse.proof.bound import (
@@ -23,6 +23,7 @@ from dse.proof.bound import (
     run_steps,
 )
 from dse.proof.parts import is_computing_proven_of, is_proven_of
+from dse.proof.relax import MOST_JOBS, LeastTimes
 from dse.proof.unreachable import unreachable_problem
 from dse.space.interval import bound_of, interval_lookup
 from dse.space.objective import Objective
@@ -30,7 +31,7 @@ from dse.space.order import ORDERABLE
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 from simcore.engine.registry import BUILT_IN
-from simcore.metrics import METRICS
+from simcore.metrics import METRICS, moves
 
 
 def proven_bounds(space: Space, engine: str) -> dict[str, float | None]:
@@ -104,8 +105,10 @@ def _corner(
 def unproven_notice(space: Space, engine: str) -> str:
     """Of which objectives less or nothing is proven because of the engine, as sentences; empty where of none."""
     names = [o.name for o in space.objectives if not is_proven_of(engine, _metrics_of(o))]
-    if not names or space.jobs:
+    if space.jobs:
         return ""
+    if not names:
+        return _too_many_notice(space)
     plays, listed = "engine" if engine in BUILT_IN else "the engine", " and ".join(names)
     start = f"Bounds on time are made of phases, and {plays} {engine} plays something else, which may be faster: "
     if is_computing_proven_of(engine):
@@ -113,6 +116,20 @@ def unproven_notice(space: Space, engine: str) -> str:
     return (
         f"{start}nothing is proven of {listed}. If its NPUs compute no faster than their peak, "
         "what is proven with engine packets holds."
+    )
+
+
+def _too_many_notice(space: Space) -> str:
+    """That bounds on time are loose where there are too many jobs to bound one by one; empty where there are not."""
+    if not any(moves(name, "time") for objective in space.objectives for name in _metrics_of(objective)):
+        return ""
+    jobs = LeastTimes(space).most_jobs()
+    if jobs <= MOST_JOBS:
+        return ""
+    return (
+        "What is proven of times follows from FLOPs at the NPUs' peak alone: workload and parallelism leave "
+        f"{'infinitely many' if isinf(jobs) else f'{jobs:,.0f}'} combinations open, and at most {MOST_JOBS:,} are "
+        "bounded one by one."
     )
 
 

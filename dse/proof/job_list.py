@@ -6,12 +6,14 @@ collectives alone, so it is asked once for each such group, and a job is parsed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
 
 from dse.proof.join import join_designs
-from dse.proof.parts import SpacePart, parse_sound
+from dse.proof.parts import SpacePart, fillings, parse_sound
 from simcore.design.design import Design
 
 _SAME_COMPUTE = frozenset({"zero", "accumulate", "gather", "shard_group", "bucket"})
@@ -26,20 +28,11 @@ class QueuedJob:
     part: SpacePart
 
 
-class JobList:
-    """Jobs of one workload, in their order; `base` is a design on as many NPUs."""
+@dataclass
+class Jobs:
+    """Jobs of one workload as it is written, in their order, whatever they run on."""
 
-    def __init__(self, base: Design) -> None:
-        self._base, self._document = base, base.document()
-        self._designs: dict[int, Design] = {}
-        self.jobs: list[QueuedJob] = []
-
-    def __len__(self) -> int:
-        return len(self.jobs)
-
-    def add(self, number: int, part: SpacePart) -> None:
-        """One more job."""
-        self.jobs.append(QueuedJob(number, part))
+    jobs: list[QueuedJob] = field(default_factory=list)
 
     @cached_property
     def alike(self) -> list[list[QueuedJob]]:
@@ -51,6 +44,28 @@ class JobList:
             found.setdefault(repr((kept, document.get("software"))), []).append(job)
         return list(found.values())
 
+
+class JobList:
+    """Jobs of one workload; `base` is a design on as many NPUs."""
+
+    def __init__(self, base: Design, jobs: Jobs | None = None) -> None:
+        self._base, self._document = base, base.document()
+        self._jobs = jobs or Jobs()
+        self._designs: dict[int, Design] = {}
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    @property
+    def jobs(self) -> list[QueuedJob]:
+        """All of them, in their order."""
+        return self._jobs.jobs
+
+    @property
+    def alike(self) -> list[list[QueuedJob]]:
+        """See `Jobs.alike`."""
+        return self._jobs.alike
+
     def design_of(self, job: QueuedJob) -> Design:
         """A job on the network of the base; kept, for the same few are asked for again by every shape."""
         if job.number not in self._designs:
@@ -60,14 +75,37 @@ class JobList:
         return self._designs[job.number]
 
 
-def group_by_workload(parts: Iterable[SpacePart], base: Design) -> dict[str, JobList]:
-    """The jobs of each workload, as JSON of it."""
-    found: dict[str, JobList] = {}
-    texts: dict[str, str] = {}
-    for number, part in enumerate(parts):
-        text = repr(part.document["workload"])
-        if text not in texts:
-            texts[text] = parse_sound({**base.document(), **part.document}).workload.model_dump_json()
-            found.setdefault(texts[text], JobList(base))
-        found[texts[text]].add(number, part)
+class WrittenJobs(dict[str, Jobs]):
+    """The jobs on so many NPUs, by their workload as it is written."""
+
+    __slots__ = ("__weakref__",)
+
+
+_written: WeakValueDictionary[str, WrittenJobs] = WeakValueDictionary()
+
+
+def list_jobs(template: Mapping[str, Any]) -> WrittenJobs:
+    """The fillings of a template of jobs; listed once as long as somebody has them.
+
+    They are the same for all clusters of a space, of which each is a template of its own to the certificate.
+    """
+    key = repr(template)
+    found = _written.get(key)
+    if found is None:
+        found = _written[key] = WrittenJobs()
+        for number, part in enumerate(fillings(template)):
+            found.setdefault(repr(part.document["workload"]), Jobs()).jobs.append(QueuedJob(number, part))
     return found
+
+
+def group_by_workload(written: WrittenJobs, base: Design) -> dict[str, JobList]:
+    """The jobs of each workload on the NPUs of `base`, as JSON of it."""
+    found: dict[str, list[Jobs]] = {}
+    for jobs in written.values():
+        document = {**base.document(), **jobs.jobs[0].part.document}
+        found.setdefault(parse_sound(document).workload.model_dump_json(), []).append(jobs)
+    return {text: JobList(base, each[0] if len(each) == 1 else _merge(each)) for text, each in found.items()}
+
+
+def _merge(each: list[Jobs]) -> Jobs:
+    return Jobs(sorted((job for jobs in each for job in jobs.jobs), key=lambda job: job.number))

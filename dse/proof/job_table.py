@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
-from dse.proof.job_list import JobList
+from dse.proof.job_list import JobList, WrittenJobs
 from dse.proof.job_queue import FirstKey
 
 Key = tuple[str, str, int]
@@ -23,6 +23,8 @@ class JobTable:
     def __init__(self) -> None:
         self.jobs: dict[int, dict[str, JobList]] = {}
         """By number of NPUs and workload."""
+        self.written: dict[int, WrittenJobs] = {}
+        """The same before they were read on any NPUs."""
         self.layers: dict[str, dict[Hashable, float]] = {}
         """What layers take, by NPU."""
         self.first: dict[Key, list[FirstKey]] = {}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dse.proof.branch import Brancher, JobNode
-from dse.proof.job_list import JobList, group_by_workload
+from dse.proof.job_list import JobList, WrittenJobs, group_by_workload, list_jobs
 from dse.proof.job_queue import TIME, Entry, Goal, JobQueue, first_keys, layer_entries, program_entries
 from dse.proof.job_table import Key, table_of
 from dse.proof.join import neutral_network
@@ -21,9 +21,9 @@ from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, whole_budget
-from dse.proof.parts import JOB, Networks, SpacePart, fillings, is_tied
+from dse.proof.parts import JOB, Networks, SpacePart, is_tied
 from dse.proof.unsold import sold_only
-from dse.space.fill import template_count
+from dse.space.fill import npus_count, template_count
 from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
@@ -106,8 +106,8 @@ class LeastTimes:
         if self._tied or "workload" not in self._template or template_count(template) > MOST_JOBS:
             return None
         if key[2] not in self._table.jobs:
-            parts = fillings(template) if template is not None else ()
-            self._table.jobs[key[2]] = group_by_workload(parts, shape)
+            written = self._table.written[key[2]] = WrittenJobs() if template is None else list_jobs(template)
+            self._table.jobs[key[2]] = group_by_workload(written, shape)
         found = self._table.jobs[key[2]].get(key[0])
         return JobList(shape) if found is None else found
 
@@ -122,6 +122,14 @@ class LeastTimes:
                 return None
             template["parallelism"] = {**template["parallelism"], "degrees": product}
         return template
+
+    def most_jobs(self) -> float:
+        """The most jobs that there are on some number of NPUs."""
+        if self._tied or "workload" not in self._template:
+            return 0.0
+        follows = following_product({key: value for key, value in self._template.items() if key in JOB})
+        numbers = [1] if follows is None else npus_count(self._template["cluster"])
+        return max((template_count(self._job_template(npus)) for npus in numbers), default=0.0)
 
     def _lifted_on(self, key: Key, chunks: bool) -> list[Networks]:
         """The lifted networks of a shape; see `lifted_networks`."""

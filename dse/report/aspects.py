@@ -80,6 +80,9 @@ def _make_leaf_reader(path: str) -> Callable[[Document], str | None]:
     return read
 
 
+_SCHEDULE = _make_leaf_reader("parallelism.schedule")
+
+
 def shorten_value(value: Any) -> str:
     """Any value of a document in few words: a list as `a/b`, a subtree by its name or as *inline*."""
     if isinstance(value, Mapping):
@@ -149,6 +152,11 @@ def _npus(design: Document) -> str | None:
     return (
         None if npu is None else shorten_value(npu) if count is None else f"{clean_text(count)} x {shorten_value(npu)}"
     )
+
+
+def _schedule(design: Document) -> str | None:
+    """The pipeline schedule, where there is a pipeline."""
+    return None if _value_at(design, "parallelism.pipeline") == 1 else _SCHEDULE(design)
 
 
 def _power_cap(design: Document) -> str | None:
@@ -321,7 +329,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("gather", "gather {}", "parallelism.gather", "twice"),
     _simple_aspect("shard group", "shard group {}", "parallelism.shard_group"),
     _simple_aspect("microbatch", "microbatch {}", "parallelism.microbatch"),
-    _simple_aspect("schedule", "{}", "parallelism.schedule"),
+    Aspect("schedule", "{}", ("parallelism.schedule",), _schedule),
     _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
     _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
     Aspect("recompute", "recompute {}", _RECOMPUTE, _recompute, "none"),

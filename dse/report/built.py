@@ -7,18 +7,29 @@ from math import prod
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
-from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE, Document, dimensions_of, jobs_of
+from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE, Document, dimensions_of, jobs_of, shorten_value
 from dse.report.describe import headline
-from dse.report.units import clean_text
+from dse.report.units import clean_text, format_percent
 
 _JOB = ("workload", "batch", "sequence", "precision")
 _HOW = (
-    *("ZeRO", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "servers"),
+    *("ZeRO", "shard group", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "servers"),
     *("expert overlap", "tensor overlap", "partition", "placement", "expanded memory", "software"),
 )
 
-_IF_OPEN = {"dispatch": "parallelism.dispatch", "software": "software"}
+_IF_OPEN = {
+    "accumulate": "parallelism.accumulate",
+    "gather": "parallelism.gather",
+    "dispatch": "parallelism.dispatch",
+    "software": "software",
+}
 """What is said where the space left it open, be it the usual or not."""
+_OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
+"""What means something in these stages of ZeRO alone."""
+
+
+_CARE = "reliability."
+_AS_WORDS = str.maketrans("._", "  ")
 
 
 def describe_build(trial: TrialRecord) -> str:
@@ -34,10 +45,21 @@ def describe_build(trial: TrialRecord) -> str:
         rest = _describe_rest(document)
         return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
     said = [name for name in _HOW if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]
-    said += [name for name, path in _IF_OPEN.items() if path in trial.params and name not in said]
+    zero = (document.get("parallelism") or {}).get("zero")
+    open_ones = [name for name, path in _IF_OPEN.items() if path in trial.params and name not in said]
+    said += [name for name in open_ones if zero in _OF_ZERO.get(name, (zero,))]
     how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
     for_what = headline(document, _JOB) or "the workload"
-    return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}."
+    return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}{_describe_care(trial)}."
+
+
+def _describe_care(trial: TrialRecord) -> str:
+    """How the job is saved and begun again, as far as the space left it open, and what that comes to."""
+    params = ((path.removeprefix(_CARE), value) for path, value in trial.params.items() if path.startswith(_CARE))
+    told = [f"{path.translate(_AS_WORDS).replace('npu', 'NPU')} {shorten_value(value)}" for path, value in params]
+    goodput = (trial.metrics or {}).get("goodput")
+    reached = "" if goodput is None or not told else f" (goodput {format_percent(goodput)})"
+    return f"; {', '.join(told)}{reached}" if told else ""
 
 
 _FABRIC: dict[str, Callable[[Any], str]] = {

@@ -33,6 +33,8 @@ SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
 
+_Point = tuple[float, float, TrialRecord]
+"""Logarithms of a price and of what it buys, both to be minimised, and the design."""
 _PRICED = 4_000
 """Feasible designs that are priced anew, those nearest to the front."""
 
@@ -107,12 +109,13 @@ def updates_old(trial: TrialRecord) -> float:
 def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
     """The trial of the front to build: the robust pick where it is known, else the knee, else the best balanced one.
 
-    With one objective that is the best.
+    With one objective that is the best. Where a percent more money buys more than a percent of time from the robust
+    pick on, it is the dearest design up to which that is so (`paying`).
     """
     if not summary.front:
         return None
-    if summary.what_if.robust is not None:
-        return summary.what_if.robust
+    if (robust := summary.what_if.robust) is not None:
+        return paying(record, summary, robust) or robust
     if summary.knee is not None:
         return summary.knee
     return (summary.front[0] if len(record.objectives) == 1 else balanced(record, summary.front)).number
@@ -125,21 +128,49 @@ def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:
     return trials[int(np.argmin((values / np.where(unit > 0, unit, 1.0)).sum(axis=1)))]
 
 
+def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
+    """The dearest design up to which a percent more money than for trial `number` of the front buys a percent of time.
+
+    None where already the first percent buys less.
+    """
+    found = _priced_hull(record, summary)
+    start = next((trial for trial in summary.front if trial.number == number), None)
+    if found is None or start is None:
+        return None
+    price, bought, hull = found
+    here = _point(start, price, bought)
+    last = None
+    for before, point in pairwise([here, *(point for point in hull if point[0] > here[0] + SAME_PRICE)]):
+        if before[1] - point[1] < point[0] - before[0]:
+            break
+        last = point[2].number
+    return last
+
+
+def _point(trial: TrialRecord, price: Objective, bought: Objective) -> _Point:
+    return math.log(trial.values[price.name]), bought.sign * math.log(trial.values[bought.name]), trial
+
+
+def _priced_hull(record: StudyRecord, summary: Summary) -> tuple[Objective, Objective, list[_Point]] | None:
+    """A price, what depends on the time, and the hull of the front in their logarithms; None where there are none."""
+    prices = [o for o in record.objectives if is_of(o.name, CLUSTER) and METRICS[o.name].unit == "$" and o.sign > 0]
+    timed = [o for o in record.objectives if o.expression is None and moves(o.name, "time")]
+    if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
+        return None
+    price, bought = prices[0], timed[0]
+    return price, bought, _hull(_join_prices([_point(trial, price, bought) for trial in summary.front]))
+
+
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
     """Where more money stops to pay; None where the objectives are no price and time, or the front is one design.
 
     The answer is read off the convex hull of the front, both objectives as logarithms, where what a percent buys only
     falls: between neighbours it is noise.
     """
-    prices = [o for o in record.objectives if is_of(o.name, CLUSTER) and METRICS[o.name].unit == "$" and o.sign > 0]
-    timed = [o for o in record.objectives if o.expression is None and moves(o.name, "time")]
-    if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
+    found = _priced_hull(record, summary)
+    if found is None or len(found[2]) < 2:
         return None
-    price, bought = prices[0], timed[0]
-    points = [(math.log(t.values[price.name]), bought.sign * math.log(t.values[bought.name]), t) for t in summary.front]
-    hull = _hull(_join_prices(points))
-    if len(hull) < 2:
-        return None
+    price, bought, hull = found
     gains = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in pairwise(hull)]
     last = sum(gain >= WORTH for gain in gains)
     return Payoff(
@@ -149,9 +180,6 @@ def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
 
 def _least(summary: Summary, objective: Objective) -> float:
     return min((trial.values[objective.name] for trial in summary.front), default=0.0)
-
-
-_Point = tuple[float, float, TrialRecord]
 
 
 def _join_prices(points: Sequence[_Point]) -> list[_Point]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dse.buy.regret import REGRET
+from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
@@ -14,6 +15,7 @@ from dse.report.choice import (
     ROOM,
     Payoff,
     knees_at_prices,
+    paying,
     payoff,
     pick_of_front,
     recommended,
@@ -75,6 +77,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     told = (
         describe_build(trial),
         _describe_models(record),
+        _describe_paying(record, summary),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
         describe_kept_limits(record, summary, trial),
@@ -93,6 +96,17 @@ def _describe_models(record: StudyRecord) -> str:
     return (
         "The space leaves the model open, too: an iteration of one model counts as much as one of another here, so the "
         "smallest wins unless an objective says what a model is worth (fix 'workload.model' to compare clusters)."
+    )
+
+
+def _describe_paying(record: StudyRecord, summary: Summary) -> str:
+    """That a dearer design than the robust pick is built, as money buys time."""
+    robust = summary.what_if.robust
+    if robust is None or paying(record, summary, robust) is None:
+        return ""
+    return (
+        f"Trial {robust}, the robust pick, is cheaper, but from there on each percent of money buys more than a "
+        "percent of time."
     )
 
 
@@ -147,10 +161,23 @@ def _describe_staleness(trial: TrialRecord) -> str:
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     told = _with_intervals(record, summary, trial)
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
-    parts = [f"Expect {_list(given)}", "" if trial.workloads else describe_load(trial.metrics)]
+    of_all = _describe_aggregate(record)
+    parts = [f"Expect {_list(given)}{of_all}", "" if trial.workloads else describe_load(trial.metrics)]
     parts += [_describe_draw(record, trial)]
     parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
+
+
+_AGGREGATES = {"weighted": "the mean of its workloads by weight", "worst": "the worst of its workloads by weight"}
+
+
+def _describe_aggregate(record: StudyRecord) -> str:
+    """What one value of several workloads is; empty where there is one workload, or their values are shared."""
+    purchase = record.purchase
+    if purchase is None or purchase.futures or purchase.aggregate not in _AGGREGATES:
+        return ""
+    their = [clean_text(short_label(objective.name)) for objective in record.objectives if not is_shared(objective)]
+    return f" ({_list(their)}: {_AGGREGATES[purchase.aggregate]})" if their else ""
 
 
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:

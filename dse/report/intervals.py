@@ -7,6 +7,7 @@ from dse.evaluate.record import TrialRecord
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.drawn import draw_alone, ends_of, is_drawn, time_stretch
+from dse.whatif.limits import UPPER
 from dse.whatif.scenarios import COUNT
 from simcore.check.load import parse_design
 from simcore.metrics import moves
@@ -21,7 +22,7 @@ def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> E
     sure = None if scenarios is None else scenarios.known.get(trial.number)
     if is_drawn(objective):
         return _drawn_interval(objective, trial) if sure is None else sure.intervals.get(objective.name)
-    power = moves(objective.name, "time")
+    power = 0 if objective.name == UPPER else moves(objective.name, "time")  # it is an end of an interval itself
     ends = time_interval(summary, trial)
     if not power or ends is None or trial.metrics is None:
         return None

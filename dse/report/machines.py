@@ -52,7 +52,7 @@ def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
     if not found:
         return ""
     first, *others = found
-    values = " and ".join(format_with_unit(first.values[o.name], o.unit, o.name) for o in record.objectives)
+    values = ", ".join(format_with_unit(first.values[o.name], o.unit, o.name) for o in record.objectives)
     told = [
         f"{clean_text(first.name)} ({values}) belongs on the front in {format_percent(first.on_front)} of the scenarios"
     ]

@@ -103,7 +103,7 @@ def describe_own_best(record: StudyRecord, summary: Summary) -> list[str]:
         price = format_with_unit(trial_metrics(trial.parts[0][1])["cost.total"], "$")
         cluster = headline(trial.decided_document, ("NPUs", "topology", "bandwidth"))
         names = _join([clean_text(regret.name) for regret in alike])
-        text = f"{names} alone would choose trial {number} ({cluster}): {_join(values)} for {price}"
+        text = f"{names} alone would choose trial {number} ({cluster}): {_join(values)}, {price} to buy"
         sentences.append(f"{text}{_describe_others(trial, [regret.name for regret in alike], summary)}.")
     return sentences
 

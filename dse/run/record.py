@@ -86,7 +86,7 @@ def record_of(
         purchase=purchase,
         proof=proof,
         hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
-        notices=tuple(notice for notice in (*space.notices, _unproven(space, study)) if notice),
+        notices=tuple(notice for notice in (*space.notices, "" if proof else _unproven(space, study)) if notice),
     )
     record = with_regret(record)
     names = {asked.name: told.name for asked, told in zip(space.objectives, record.objectives, strict=True)}

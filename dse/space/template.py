@@ -6,7 +6,7 @@ Every malformed hole is reported with its place. `dse.space.fill` fills a templa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dse.space.expression import Expression
@@ -25,10 +25,23 @@ def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
         kinds = [name for name in KINDS_OF_HOLE if name in value]
         if kinds:
             return _parse_hole(kinds[0], value, path, problems)
-        return {key: parse_template(inner, (*path, key), problems) for key, inner in value.items()}
+        found = {key: parse_template(inner, (*path, key), problems) for key, inner in value.items()}
+        problems += _doubled_degrees(found, path)
+        return found
     if isinstance(value, list):
         return [parse_template(inner, (*path, index), problems) for index, inner in enumerate(value)]
     return value
+
+
+def _doubled_degrees(section: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    """Degrees that a section gives, and that a product beside them gives once more."""
+    for key, hole in section.items():
+        for degree in hole.of if isinstance(hole, Product | ProductOfNpus) else ():
+            if degree in section:
+                where = ".".join(map(str, (*path, key)))
+                value = section[degree]
+                fix = f"write limits: {{{degree}: [{value}, {value}]}} there" if isinstance(value, int) else "drop one"
+                yield Problem((*path, degree), f"it from {where} alone", "one of its own as well", fix)
 
 
 def _parse_hole(kind: str, value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Any:

@@ -25,14 +25,32 @@ UNEVEN_SERVED = (
 """And where a model is served."""
 
 
+PCIE = 64e9
+"""Rate of a PCIe 5.0 x16 link [B/s], the fastest over which NPUs of today reach their host."""
+ONE_LINK = (
+    "messages and offloaded parts on one link: NPUs of this node send over PCIe, which leads to the host's memory as "
+    "well, and here each of the two has a link of its own"
+)
+"""What is said of parts in a host's memory where NPUs have no links of their own."""
+
+
 def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     yield from unmodelled_penalties(design)
     if design.parallelism.expert > 1:
         yield UNEVEN if kind_of(design.workload).trained else UNEVEN_SERVED
+    if _offloads_over_pcie(design):
+        yield ONE_LINK
     if engine == "flow":
         yield from ranges_of(design, beside)
     if engine != "reference_links":
         yield from _flat_rings(design)
+
+
+def _offloads_over_pcie(design: Design) -> bool:
+    """Whether parts lie in the host's memory, and NPUs of a node send over the links that lead there."""
+    expanded, innermost = design.expanded_memory, design.cluster.dimensions[0]
+    in_host = expanded is not None and expanded.shared_by == 1 and not (expanded.spills or expanded.edge)
+    return in_host and innermost.tier == "node" and innermost.bandwidth <= PCIE
 
 
 def _flat_rings(design: Design) -> Iterator[str]:

@@ -76,10 +76,10 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     launched = design.software.execution or "eager"
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys(("not_on", "not_in", "only", "on", "recomputes"), True),
+            **dict.fromkeys(("not_on", "not_in", "only", "on", "recomputes", "schedule"), True),
             "exchange": design.software.exchange is None,
             "memory": {"left_out_on"},
-            "sources": {"not_on", "not_in", "only", "on", "left_out_on"},
+            "sources": {"not_on", "not_in", "only", "on", "left_out_on", "schedule"},
         }
     )
     layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json()}"

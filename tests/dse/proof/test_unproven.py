@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from tiny_spaces import space
+from tiny_spaces import space, tiny
 
 from dse.cli import main
 from dse.evaluate.evaluate import Evaluator
+from dse.proof import certificate
 from dse.proof.certificate import natural_objectives, proven_bounds, unproven_notice
 from dse.proof.parts import PROVABLE, is_proven_of
 from dse.run.drive import optimize
@@ -141,3 +143,11 @@ def test_reports_say_what_is_proven_of_messages(tmp_path: Path, capsys: pytest.C
 def test_a_gap_cannot_be_watched_where_nothing_is_proven(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no proven bound of iteration_time"):
         optimize(space(), Settings("random", 4, 0, engine="tiny_spaces:cheap", gap=0.1), tmp_path / "run", resume=False)
+
+
+def test_more_jobs_than_are_bounded_one_by_one_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not unproven_notice(space(), "fast")
+    monkeypatch.setattr(certificate, "MOST_JOBS", 1)
+    assert re.search(r"leave [\d,]+ combinations open, and at most 1 are bounded", unproven_notice(space(), "fast"))
+    cost = space(tiny(objectives={"minimize": ["cost.total"]}))
+    assert not unproven_notice(cost, "fast")

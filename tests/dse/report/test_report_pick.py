@@ -9,6 +9,7 @@ from report_studies import infeasible_only, mixed, record, simulated
 
 from dse.evaluate.record import StudyRecord
 from dse.report.choice import recommended
+from dse.report.decision import describe_decision
 from dse.report.pick import pick, picks
 from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, Scenarios, WhatIf
@@ -54,7 +55,17 @@ def test_of_two_designs_the_robust_one_is_built_and_where_it_is_not_known_the_be
 ) -> None:
     two = record([simulated(0, 5.0, 3e7), simulated(1, 4.44, dearer)])
     assert pick(two).number == built
-    assert [pick(two, sure(number)).number for number in (0, 1)] == [0, 1]
+    assert [pick(two, sure(number)).number for number in (0, 1)] == [built, 1]  # a percent of money may pay
+
+
+def test_from_the_robust_pick_on_money_is_spent_while_a_percent_buys_a_percent_of_time() -> None:
+    times, costs = (10.0, 8.0, 7.0, 6.9), (1.0e7, 1.1e7, 1.2e7, 1.5e7)
+    study = record([simulated(number, *values) for number, values in enumerate(zip(times, costs, strict=True))])
+    assert [pick(study, sure(number)).number for number in range(4)] == [2, 2, 2, 3]
+    assert pick(study, sure(0), "robust").number == 0
+    said = [describe_decision(study, summarize(study, sure(number))).sentences[1] for number in (0, 2)]
+    assert said[0].startswith("Trial 0, the robust pick, is cheaper, but from there on each percent of money buys more")
+    assert not said[1].startswith("Trial")
 
 
 def test_the_words_that_a_study_understands_are_told(study: StudyRecord) -> None:

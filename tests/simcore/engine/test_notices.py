@@ -12,7 +12,7 @@ from dse.evaluate.read import read_result
 from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_notices
 from simcore.check.load import design_from
-from simcore.engine.notices import UNEVEN, UNEVEN_SERVED, notices_of
+from simcore.engine.notices import ONE_LINK, UNEVEN, UNEVEN_SERVED, notices_of
 from simcore.engine.ranges import ITERATIONS, JOBS
 from simcore.result import NOTICES
 from simcore.simulate import simulate
@@ -165,3 +165,25 @@ def test_so_may_those_of_a_model_that_is_served(expert: int, said: bool) -> None
     )
     assert (UNEVEN_SERVED in notices_of("fast", design)["not_modelled"]) == said
     assert UNEVEN not in notices_of("fast", design)["not_modelled"]
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "place", "said"),
+    [
+        ("l40s", "pcie-gen4-node", "optimizer", True),
+        ("l40s", "pcie-gen4-node", None, False),
+        ("h100-80gb", "dgx-h100", "optimizer", False),
+    ],
+)
+def test_offloaded_parts_and_messages_share_the_link_of_a_pcie_node(
+    npu: str, fabric: str, place: str | None, said: bool
+) -> None:
+    expanded = {"capacity": "128 GB", "bandwidth": "25 GB/s", "place": [place]}
+    design = design_from(
+        {
+            "workload": {"model": "llama2-7b", "global_batch": 16, "precision": "bf16"},
+            "parallelism": {"zero": 1},
+            "cluster": {"npu": npu, "fabric": fabric, "npus": 16, "memory": {"expanded": expanded} if place else {}},
+        }
+    )
+    assert (ONE_LINK in notices_of("fast", design)["not_modelled"]) == said

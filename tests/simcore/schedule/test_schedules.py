@@ -142,6 +142,11 @@ def test_gpipe_keeps_every_microbatch() -> None:
     assert all(SCHEDULES["gpipe"].in_flight(s, 4, 16, 3) == (16, 16, 16) for s in range(4))
 
 
+def test_gpipe_of_one_stage_accumulates_gradients() -> None:
+    assert blocks("gpipe", 1, 3, 1) == blocks("1f1b", 1, 3, 1)
+    assert SCHEDULES["gpipe"].in_flight(0, 1, 3, 1) == (1,)
+
+
 def test_gpipe_goes_through_its_chunks_breadth_first() -> None:
     order = blocks("gpipe", 2, 2, 2)
     forward, backward = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], [(0, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1)]
