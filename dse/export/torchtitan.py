@@ -6,7 +6,7 @@ at once (ZeRO-3); its parameters are gathered before each pass, or kept from the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dse.export.base import Said, Target, offloaded
@@ -15,6 +15,7 @@ from dse.export.described import describe
 from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
+from simcore.document.field import NARROW
 from simcore.document.problem import InputError, Problem
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
@@ -113,9 +114,17 @@ class TorchTitan(Target):
         }
         return Said(keys, workload, offloaded=_ALL_OFFLOADED if _OFFLOAD in said else ())
 
+    def elsewhere(self, design: Design) -> Mapping[str, str]:
+        """See `Target.elsewhere`."""
+        asked, configured = design.workload.precision, _MODELS[_known(TransformerWorkload.of(design.workload).model)][2]
+        converted = asked in NARROW and asked != configured
+        return {"workload.precision": "a converter of the model's configuration (float8)"} if converted else {}
+
     def notes(self, design: Design) -> Iterator[str]:
         """See `Target.notes`."""
         yield "data, tokenizer, optimizer and checkpoints are those of the named configuration unless you add your own"
+        for path, where in self.elsewhere(design).items():
+            yield f"{path} ({design.workload.precision}): {where}"
         if design.parallelism.recompute == "selective":
             yield (
                 "TorchTitan's selective checkpointing keeps the results of products; the design recomputes "

@@ -400,3 +400,12 @@ def test_torchtitan_parses_its_arguments() -> None:
     config = manager.ConfigManager().parse_args([*words[words.index("--module") :], bare[-1]])
     assert config.parallelism.tensor_parallel_degree == 8
     assert config.training.global_batch_size == 512
+
+
+@pytest.mark.parametrize(("precision", "said"), [("fp8", True), ("bf16", False)])
+def test_eight_bits_are_a_converter_of_torchtitans_configuration(precision: str, said: bool) -> None:
+    design = design_from({**DENSE, "workload": {**DENSE["workload"], "precision": precision}})
+    exported = export(design, "torchtitan")
+    assert not any(entry.path == "workload.precision" for entry in exported.unsaid)
+    notes = list(TARGETS["torchtitan"].notes(design))
+    assert any(note.startswith("workload.precision (fp8): a converter") for note in notes) == said

@@ -46,7 +46,7 @@ def test_a_schedule_that_its_stack_lacks_is_named_with_what_runs_instead() -> No
         "megatron-core does not run this as it is: schedule dualpipe-v (1f1b instead); "
         "dse export RUN 7 --for megatron says more."
     )
-    assert told(schedule="dualpipe-v", interleave=2, software="maxtext") == [], "no export knows that stack"
+    assert told(schedule="gpipe", interleave=2, software="maxtext") == [], "no export knows that stack"
 
 
 def test_the_nearest_design_that_its_stack_runs_is_named() -> None:
