@@ -18,6 +18,8 @@ BENT = 0.01
 """How far a knee is below the line through the ends of its front, in lengths of the front, at the least."""
 WORTH = 0.2
 """Percent of one objective that a percent of another must buy."""
+ALIKE = 0.025
+"""Members of a front that differ by no more in each objective are one: layouts of a cluster that are nearly equal."""
 
 
 def front_mask(points: Matrix) -> NDArray[np.bool_]:
@@ -124,17 +126,27 @@ def worth_mask(front: Matrix) -> NDArray[np.bool_]:
     return within
 
 
+def _count_apart(front: Matrix) -> int:
+    """How many members of a front differ by more than `ALIKE` from those before them in some objective."""
+    apart: list[NDArray[np.float64]] = []
+    for member in front:
+        if all((np.abs(member - other) > ALIKE * np.abs(other)).any() for other in apart):
+            apart.append(member)
+    return len(apart)
+
+
 def compromise_units(front: Matrix, played: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much of each objective counts alike in a compromise, `[M, 1, S]`; infinity: it does not count.
 
     `front` `[N, M]` is as predicted, `played` `[M, N, S]` what it comes to in S scenarios. They are the lengths in each
     scenario of the part of the front that is worth its price (`worth_mask`): its last members buy next to nothing, and
     how far a search went that way must not weigh the others. A front of two values has only ends, each a length away
-    from the other, and so has a part of fewer than three members: there the mean size of each objective.
+    from the other, and so has a part of fewer than three members that are no nearer than `ALIKE`: there the mean size
+    of each objective.
     """
     worth = worth_mask(front)
     part = played[:, worth]
-    if knee(front[worth]) is None:
+    if _count_apart(front[worth]) < 3 or knee(front[worth]) is None:
         unit: NDArray[np.float64] = np.abs(part).mean(axis=1, keepdims=True)
     else:
         unit = np.ptp(part, axis=1, keepdims=True)

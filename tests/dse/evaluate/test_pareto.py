@@ -210,6 +210,15 @@ def units(front: NDArray[np.float64], played: NDArray[np.float64] | None = None)
     return compromise_units(front, (front if played is None else played).T[:, :, None])[:, 0, 0]
 
 
+def test_a_front_of_two_groups_has_only_ends_as_one_of_two_values() -> None:
+    two = np.array([[58.28, 45.95], [71.43, 31.26]])
+    near = np.vstack([two, two * [[0.998, 1.009], [0.998, 1.007]]])
+    assert units(two) == pytest.approx(two.mean(axis=0))
+    assert units(near) == pytest.approx(near.mean(axis=0))
+    apart = np.vstack([two, [[62.0, 36.0]]])
+    assert units(apart) == pytest.approx(np.ptp(apart, axis=0))
+
+
 def test_a_front_that_bends_outwards_has_no_knee() -> None:
     """Its ends are equally far from the line through them: either would be picked by the order of rows."""
     front = np.array([[14.47, 28.60], [31.69, 22.71], [34.15, 19.72]])
