@@ -155,8 +155,9 @@ def _npus(design: Document) -> str | None:
 
 
 def _schedule(design: Document) -> str | None:
-    """The pipeline schedule, where there is a pipeline."""
-    return None if _value_at(design, "parallelism.pipeline") == 1 else _SCHEDULE(design)
+    """The pipeline schedule; one that does not go without saying only where there is a pipeline."""
+    name = _SCHEDULE(design)
+    return name if name == USUAL_SCHEDULE or _value_at(design, "parallelism.pipeline") != 1 else None
 
 
 def _power_cap(design: Document) -> str | None:
