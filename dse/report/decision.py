@@ -293,10 +293,12 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
     timed = any(moves(name, "time") for name in objective.names)
     drawn = timed or is_drawn(objective)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
+    if share is not None and abs(share) < NO_CHANGE:
+        return text
     if drawn and known is not None:
         doubt = _NEAR_TEXT if share is not None and abs(share) < _NEAR_VALUES else "not sure"
         return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
-    near = timed and share is not None and NO_CHANGE < abs(share) < RESOLUTION
+    near = timed and share is not None and abs(share) < RESOLUTION
     return f"{text} ({_NEAR_TEXT})" if near else text
 
 

@@ -29,3 +29,10 @@ BASE: dict[str, Any] = {
 def test_failures_that_are_open_are_said(reliability: Any, said: bool) -> None:
     notices = load_space({**BASE, "reliability": reliability}).notices
     assert any(notice.startswith("reliability leaves open how often things fail") for notice in notices) == said
+
+
+@pytest.mark.parametrize(("batch", "said"), [(2048, False), (4_194_304, True), ({"choice": [64, 4_194_304]}, True)])
+def test_a_batch_in_tokens_where_sequences_are_asked_for_is_said(batch: Any, said: bool) -> None:
+    workload = {**BASE["workload"], "global_batch": batch}
+    notices = load_space({**BASE, "workload": workload}).notices
+    assert any("4,194,304 of them are 34.4 billion tokens" in notice for notice in notices) == said
