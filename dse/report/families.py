@@ -186,14 +186,14 @@ def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord
     return list(groups.values())
 
 
-def _labels(far: Matrix, most: int) -> NDArray[np.int32]:
+def _labels(far: Matrix, most: int) -> NDArray[np.signedinteger[Any]]:
     """The number of each design's group, at most `most`, by the distances `[designs, designs]`."""
-    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
     from scipy.spatial.distance import squareform
 
     tree = linkage(squareform(far, checks=False), method="complete")
-    labels = fcluster(tree, 1.0, criterion="distance")
-    return labels if labels.max() <= most else fcluster(tree, most, criterion="maxclust")
+    labels: NDArray[np.signedinteger[Any]] = fcluster(tree, 1.0, criterion="distance")
+    return labels if labels.max() <= most else cut_tree(tree, n_clusters=[most])[:, 0]  # as many, be distances equal
 
 
 def distances(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import report_studies as studies
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.families import Family, families, is_joined, most_families
+from dse.report.families import Family, _labels, families, is_joined, most_families
 from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, Scenarios, Sureness
 
@@ -98,3 +99,9 @@ def test_kinds_that_are_far_from_the_best_are_few() -> None:
 
 def test_nothing_feasible_has_no_families() -> None:
     assert found(studies.infeasible_only()) == ()
+
+
+def test_there_are_as_many_families_as_there_is_room_for_where_all_are_equally_far() -> None:
+    far = 3.0 * (1.0 - np.eye(12))
+    assert len({*_labels(far, 6).tolist()}) == 6
+    assert len({*_labels(far, 12).tolist()}) == 12
