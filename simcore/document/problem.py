@@ -111,6 +111,8 @@ def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str
     `MOST_LISTED` the command that lists them.
     """
     names = tuple(known)
+    if spelled := [name for name in names if name != word and name.lower() == word.lower()]:
+        return f"did you mean '{spelled[0]}'?"
     begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and re.match(rf"{re.escape(word)}[-_. ]", name)]
     if begun:
         return f"did you mean {' or '.join(begun[:3])}?"

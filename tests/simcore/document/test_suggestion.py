@@ -25,3 +25,8 @@ def test_of_names_that_no_catalogue_has_nothing_is_said() -> None:
 def test_names_that_begin_with_the_word_come_before_one_that_looks_like_it() -> None:
     names = ["h800", "h100-80gb", "h100-pcie", "h1000"]
     assert suggest_nearest("h100", names) == "did you mean 'h100-80gb' or 'h100-pcie'?"
+
+
+def test_a_name_in_capitals_is_the_name() -> None:
+    assert suggest_nearest("BF16", ["fp16", "bf16"]) == "did you mean 'bf16'?"
+    assert suggest_nearest("Megatron-Core", ["megatron-core", "deepspeed"]) == "did you mean 'megatron-core'?"
