@@ -38,9 +38,11 @@ def precision_problems(design: Design) -> Iterator[Problem]:
 
 
 def stack_problems(design: Design) -> Iterator[Problem]:
-    """The software has the degrees and the sharding."""
+    """The software has the degrees, the sharding, and where there is a pipeline its schedule."""
     stack, fix = design.software, "choose another one, or another stack"
     for key, values in stack.only.items():
+        if key == "schedule" and design.parallelism.pipeline == 1:
+            continue
         if (found := getattr(design.parallelism, key)) not in values:
             expected = f"{' or '.join(map(str, values))}, which is all that {stack.name or 'the software'} has"
             yield Problem(("parallelism", key), expected, str(found), fix, rule="parallelism of the software")
