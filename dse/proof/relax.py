@@ -127,7 +127,7 @@ class LeastTimes:
         """The most jobs that there are on some number of NPUs."""
         if self._tied or "workload" not in self._template:
             return 0.0
-        follows = following_product({key: value for key, value in self._template.items() if key in JOB})
+        follows = following_product(self._template)
         numbers = [1] if follows is None else npus_count(self._template["cluster"])
         return max((template_count(self._job_template(npus)) for npus in numbers), default=0.0)
 

@@ -115,7 +115,8 @@ def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
     if not summary.front:
         return None
     if (robust := summary.what_if.robust) is not None:
-        return paying(record, summary, robust) or robust
+        dearer = paying(record, summary, robust)
+        return robust if dearer is None else dearer
     if summary.knee is not None:
         return summary.knee
     return (summary.front[0] if len(record.objectives) == 1 else balanced(record, summary.front)).number

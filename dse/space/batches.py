@@ -126,7 +126,7 @@ def _has_open_batch(workload: Any) -> bool:
 
 def _find_batches(template: Mapping[str, Any], variations: Variations) -> dict[str, _OpenBatches]:
     found: dict[str, _OpenBatches] = {}
-    for design in _designs(template, variations):
+    for design in variations_of(template, variations):
         kind = kind_of(design.workload)
         totals = kind.totals(design.workload)
         if not kind.trained or totals is None:
@@ -137,7 +137,8 @@ def _find_batches(template: Mapping[str, Any], variations: Variations) -> dict[s
     return found
 
 
-def _designs(template: Mapping[str, Any], variations: Variations) -> Iterator[Design]:
+def variations_of(template: Mapping[str, Any], variations: Variations) -> Iterator[Design]:
+    """The designs of sound form among the fillings of a template."""
     for filled in variations(template):
         design, _ = parse_design(filled.document)
         if design is not None:
@@ -148,7 +149,7 @@ def _anchored(workload: Any, anchor: Mapping[str, float], template: Mapping[str,
     """Sections whose tokens are tied to no batch, with the keys that tie them."""
     if isinstance(workload, Choice):
         return Choice(tuple(_anchored(each, anchor, template, variations) for each in workload.alternatives))
-    loose = any(design.workload.anchor() for design in _designs({**template, "workload": workload}, variations))
+    loose = any(design.workload.anchor() for design in variations_of({**template, "workload": workload}, variations))
     return {**workload, **anchor} if loose else workload
 
 

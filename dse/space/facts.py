@@ -6,16 +6,14 @@ for is some thousand times too large, and every design of it is sound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.space.fill import FilledDocument, template_count
-from simcore.check.load import parse_design
+from dse.space.batches import Variations, variations_of
+from dse.space.fill import template_count
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
 
-Variations = Callable[[Mapping[str, Any]], Iterable[FilledDocument]]
-"""Fillings of a template: each alternative of each choice once, and more."""
 MOST_TOKENS = 5e8
 """Tokens of a batch, several times as many as the largest batches that trainings were reported with."""
 
@@ -25,7 +23,7 @@ def fact_notices(template: Mapping[str, Any], variations: Variations) -> Iterato
 
     How a job is saved and begun again may well be open.
     """
-    found = [design for filled in variations(template) if (design := parse_design(filled.document)[0]) is not None]
+    found = [*variations_of(template, variations)]
     if template_count(template.get("reliability", {})) > 1 and len({design.reliability.mtbf for design in found}) > 1:
         yield (
             "reliability leaves open how often things fail, and a search takes the value under which they fail least, "

@@ -97,3 +97,8 @@ def test_a_word_that_means_no_trial_is_refused_with_what_to_say(study: StudyReco
 def test_where_nothing_is_feasible_the_error_says_so(text: str | None) -> None:
     with pytest.raises(InputError, match=r"expected a feasible trial.*, got none; dse report RUN says why"):
         pick(infeasible_only(), text=text)
+
+
+def test_the_dearer_design_may_be_the_first_trial() -> None:
+    study = record([simulated(0, 8.0, 1.1e7), simulated(1, 10.0, 1.0e7), simulated(2, 7.9, 1.5e7)])
+    assert pick(study, sure(1)).number == 0
