@@ -1,7 +1,8 @@
 """Objectives of recorded trials in scenarios: their simulated values, moved by what moves them.
 
 The time of a trial is its simulated time times what the estimate of its design says (`simcore.uncertainty`), its price
-that of its parts, and what it costs to own follows from these and from the price list's other prices. A metric moves
+that of its parts, and what it costs to own follows from these and from the price list's other prices. What failures
+take of a training follows from how often pieces fail, and how soon that is found. A metric moves
 with them as `simcore.metrics` says (`moves`); an objective that is an expression is calculated again from its metrics,
 scenario by scenario.
 """
@@ -22,12 +23,13 @@ from dse.space.objective import Objective
 from simcore.design.design import Design
 from simcore.metrics import METRICS, Mover, moves
 from simcore.uncertainty.draws import Draws
+from simcore.uncertainty.failing import draw_failures
 from simcore.uncertainty.priced import draw_costs
 from simcore.uncertainty.together import draw_time_alone, draw_times
 
 Floats = NDArray[np.float64]
-DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco")
-"""Movers that are power and money."""
+DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco", "failures")
+"""Movers beside the time and energy of an iteration: power, money, and failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ def _told_apart(trial: TrialRecord, design: Design) -> tuple[object, ...]:
 
 def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Drawn:
     assert trial.metrics is not None
-    return Drawn(trial, {"time": time, **draw_costs(design, trial.metrics["power_w"], draws)})
+    costs = draw_costs(design, trial.metrics["power_w"], draws)
+    failures = draw_failures(design, trial.metrics["iteration_time_s"], draws)
+    return Drawn(trial, {"time": time, **costs, "failures": failures})
 
 
 def draw_alone(trial: TrialRecord, design: Design, draws: Draws) -> Drawn:
@@ -115,7 +119,10 @@ def time_stretch(trial: TrialRecord) -> tuple[float, float] | None:
 
 
 def is_drawn(objective: Objective) -> bool:
-    """Whether an objective has prices or power in it, or is an expression: its interval is that of its draws."""
+    """Whether the interval of an objective is that of its draws.
+
+    It is where prices, power or failures are in it, and where it is an expression.
+    """
     priced = any(moves(name, mover) for name in objective.names for mover in DRAWN)
     return priced or objective.expression is not None
 

@@ -259,6 +259,7 @@ _OWN = {
         "more",
         read=lambda r: r.goodput,
         bound=lambda f: 1.0 if f.goodput is None else f.goodput,
+        moves=("failures",),
         share=True,
     ),
     "mtbf": Metric(
@@ -271,20 +272,24 @@ _OWN = {
     ),
     "checkpoint_interval": Metric("s", read=lambda r: r.checkpoint_interval_s, bound=lambda f: 0.0),
     "time_to_train": Metric(
-        "s", read=lambda r: r.time_to_train_s, bound=lambda f: f.time_to_train, moves=("time",), needs="training_tokens"
+        "s",
+        read=lambda r: r.time_to_train_s,
+        bound=lambda f: f.time_to_train,
+        moves=("time", "failures"),
+        needs="training_tokens",
     ),
     "cost_to_train": Metric(
         "$",
         read=lambda r: r.cost_to_train,
         bound=lambda f: f.cost_to_train,
-        moves=("time", "energy", "tco"),
+        moves=("time", "energy", "tco", "failures"),
         needs="training_tokens",
     ),
     "energy_to_train": Metric(
         "J",
         read=_energy_to_train,
         bound=lambda f: f.energy_to_train,
-        moves=("time", "energy", "power"),
+        moves=("time", "energy", "power", "failures"),
         needs="training_tokens",
     ),
 }

@@ -53,7 +53,7 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interruptions:
-    """What stops a job and what that costs; rates may be arrays `[networks]`."""
+    """What stops a job and what that costs; rates and restarts may be arrays `[networks]`."""
 
     failures: Number
     """All that stop the job [1/s]."""
@@ -63,7 +63,7 @@ class Interruptions:
     """By a checkpoint, of the job [s]."""
     write: float = 0.0
     """After that, until the checkpoint is safe, while the job goes on [s]."""
-    restart: float = 0.0
+    restart: Number = 0.0
     """From a failure to the first new iteration, where a node is there [s]."""
     repair: float = 0.0
     """Mean time until a node is back [s]."""

@@ -20,6 +20,7 @@ from simcore.prediction_interval import ratios
 from simcore.simulate import simulate
 from simcore.system.chunks import PICOSECONDS
 from simcore.uncertainty.draws import Scenarios, SingleMoves
+from simcore.uncertainty.failing import draw_failures
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import OF_GENERATION, UNSAID, price_error
 from simcore.uncertainty.priced import draw_costs
@@ -30,7 +31,12 @@ ONE, OTHER = (price_error(what, "all", UNSAID) for what in ("memory", "electrici
 
 
 def trained(
-    software: str = "megatron-core", npu: str = "h100-80gb", nodes: str = "50 GB/s", cost: Any = "libra", **degrees: Any
+    software: str = "megatron-core",
+    npu: str = "h100-80gb",
+    nodes: str = "50 GB/s",
+    cost: Any = "libra",
+    reliability: Any = "llama3",
+    **degrees: Any,
 ) -> Design:
     return design_from(
         {
@@ -45,6 +51,7 @@ def trained(
             },
             "software": software,
             "cost": cost,
+            "reliability": reliability,
         }
     )
 
@@ -227,3 +234,36 @@ def test_a_scenario_says_of_money_what_a_list_with_its_prices_says(scenario: int
     for mover in ("capital", "total", "yearly", "tco"):
         assert drawn[mover][scenario] == pytest.approx(dearer[f"cost.{mover}"] / before[f"cost.{mover}"]), mover
     assert drawn["tco"][scenario] == pytest.approx(dearer["cost_per_token"] / before["cost_per_token"])
+
+
+HOURS = {"npu": 90, "node": 900, "nic": 3000, "link": 600, "switch": 1400, "software": 200}
+
+
+def failing(interval: dict[str, str], rate: float = 1.0, detection: float = 1.0) -> Design:
+    """A design whose pieces fail so much more often than `HOURS` say, which takes so much longer to find out."""
+    return trained(
+        reliability={
+            "base": "llama3",
+            "mtbf": {piece: f"{hours / rate!r} h" for piece, hours in HOURS.items()},
+            "restart": {"detection": f"{10 * detection!r} min"},
+            "checkpoint": interval,
+            "spares": 0.1,
+        }
+    )
+
+
+@pytest.mark.parametrize("scenario", [1, 6])
+@pytest.mark.parametrize("interval", [{}, {"interval": "10 min"}])
+def test_a_scenario_says_of_failures_what_a_design_with_its_rates_says(scenario: int, interval: dict[str, str]) -> None:
+    result, scenarios = simulate(failing(interval)), Scenarios(8)
+    drawn = draw_failures(failing(interval), result.iteration_time_s, scenarios)
+    at = {one.parameter.name: float(np.exp(scenarios.error(one)[1 + scenario])) for one in scenarios.used}
+    there = simulate(failing(interval, at["how often pieces fail"], at["time until a failure is found"]))
+    assert result.goodput is not None
+    assert there.goodput is not None
+    assert drawn[scenario] == pytest.approx(result.goodput / there.goodput)
+    assert drawn[scenario] != pytest.approx(1.0, abs=0.01)
+
+
+def test_what_never_fails_takes_the_same_time_in_every_scenario() -> None:
+    assert set(draw_failures(trained(reliability="none"), 1.0, Scenarios(8))) == {1.0}
