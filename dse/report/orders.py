@@ -9,7 +9,7 @@ from dse.evaluate.trials import Trials
 from dse.report.units import clean_text, format_number
 from dse.report.values import read_result
 from dse.space.order import ORDERABLE
-from dse.whatif.machines import machine_of
+from dse.whatif.machines import npu_of
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.design.node import nodes_sold_with
@@ -66,7 +66,7 @@ def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
 
 def _describe_offer(trial: TrialRecord) -> str:
     """Where alone its NPU can be had, and until when its servers were sold; empty where both are as usual."""
-    name = machine_of(trial.decided_document)
+    name = npu_of(trial.decided_document)
     if name not in catalog.section("npus"):
         return ""
     npu, nodes = preset(Npu, "npus", name), nodes_sold_with(name)

@@ -8,7 +8,7 @@ each such machine gets a short search of its own, and its best design joins the 
 The search goes downhill over the steps that reports ask about (`dse.whatif.steps`), from the study's own best design
 on the machine, from designs near the front that are moved to it and from others drawn at random: first towards feasible
 designs, then towards those whose objectives are together the least behind the front's knee. A machine is the NPU that a
-design names.
+design names, in nodes or domains of a size that it is sold in.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from dse.space.draw import RandomDraw
 from dse.space.space import Space
 from dse.whatif.batches import describe_broken, rivals
 from dse.whatif.steps import Neighbour, steps_around
+from simcore.design.node import nodes_sold_with
 
 SIMULATIONS = 80
 """Most simulations for one machine: a fraction of a second."""
@@ -47,12 +49,31 @@ Rank = tuple[int, float]
 Ranked = tuple[Rank, TrialRecord]
 
 
-def machine_of(document: Mapping[str, Any] | None) -> str:
-    """The NPU of a design document; empty where it does not say one."""
-    cluster = (document or {}).get("cluster")
-    npu = cluster.get("npu") if isinstance(cluster, Mapping) else None
+def npu_of(document: Mapping[str, Any] | None) -> str:
+    """The NPU of a design document, by name; empty where it does not say one."""
+    npu = _cluster(document).get("npu")
     name = npu.get("name") if isinstance(npu, Mapping) else npu
     return name if isinstance(name, str) else ""
+
+
+def machine_of(document: Mapping[str, Any] | None) -> str:
+    """The NPU of a design document, with the size of its domains where these are sold but not the usual ones."""
+    npu = npu_of(document)
+    dimensions = [each for each in _cluster(document).get("dimensions") or () if isinstance(each, Mapping)]
+    inner = list(takewhile(lambda each: each.get("tier") != "pod", dimensions))
+    if len(inner) != 1 or not npu:
+        return npu
+    size, topology = inner[0].get("size"), inner[0].get("topology")
+    sold = [node.scale_up for node in nodes_sold_with(npu)]
+    usual = max(sold[0].domains, default=size) if sold else size
+    if size == usual or not any(size in one.domains and topology in one.topology for one in sold):
+        return npu
+    return f"{npu} in domains of {size}"
+
+
+def _cluster(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    cluster = (document or {}).get("cluster")
+    return cluster if isinstance(cluster, Mapping) else {}
 
 
 class Elsewhere(NamedTuple):

@@ -190,3 +190,22 @@ def test_the_files_have_the_machines(fastest: tuple[StudyRecord, Path]) -> None:
     record, folder = fastest
     written = json.loads(pareto_json(record, summarize(record, answer_what_if(record, folder))))
     assert [set(machine) for machine in written["scenarios"]["machines"]] == [set(Machine.__slots__)] * 2
+
+
+@pytest.mark.parametrize(
+    ("npu", "topology", "size", "name"),
+    [
+        ("gb200", "switch", 72, "gb200"),
+        ("gb200", "switch", 36, "gb200 in domains of 36"),
+        ("gb200", "fully_connected", 4, "gb200 in domains of 4"),
+        ("gb200", "switch", 4, "gb200"),  # that is no NVL4
+        ("h100-80gb", "switch", 8, "h100-80gb"),
+        ("h100-80gb", "switch", 32, "h100-80gb"),  # nobody sells it
+        ("my-own", "switch", 32, "my-own"),
+    ],
+)
+def test_a_machine_is_an_npu_in_a_domain_that_is_sold(npu: str, topology: str, size: int, name: str) -> None:
+    inner = {"topology": topology, "size": size, "tier": "node"}
+    pod = {"topology": "switch", "size": 16, "tier": "pod"}
+    assert machine_of({"cluster": {"npu": npu, "dimensions": [inner, pod]}}) == name
+    assert machine_of({"cluster": {"npu": npu, "dimensions": [pod]}}) == npu
