@@ -104,10 +104,22 @@ def _workload(design: Document) -> str | None:
         return f"a pruned network of {len(work['widths']) - 1} layers"
     if isinstance(work.get("timed_layers"), (list, tuple)):
         return f"{len(work['timed_layers'])} layers with given times"
+    if isinstance(work.get("layers"), (list, tuple)):
+        return f"a table of {_count_layers(work['layers'])} layers"
     if isinstance(named := work.get("trace"), Mapping):
         return clean_text(f"trace {PurePath(str(named.get('path'))).name}")
     named = next((work[key] for key in ("model", "layers") if key in work), None)
     return None if named is None else shorten_value(named)
+
+
+def _count_layers(row: Any) -> int:
+    """The layers of a row of a table, or of a list of rows; those of a block as often as it is repeated."""
+    if isinstance(row, (list, tuple)):
+        return sum(map(_count_layers, row))
+    if not isinstance(row, Mapping) or "layers" not in row:
+        return 1
+    repeat = row.get("repeat", 1)
+    return _count_layers(row["layers"]) * (repeat if isinstance(repeat, int) else 1)
 
 
 def _jobs(design: Document) -> str | None:

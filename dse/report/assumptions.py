@@ -82,11 +82,20 @@ def _of(name: str) -> str:
 
 def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     listed = price_list(trial)
-    parts = [] if listed is None or trial.metrics is None else list(_parts(record, trial.metrics, listed))
-    return f"Prices per NPU: {', '.join(parts)}." if parts else ""
+    if listed is None or trial.metrics is None:
+        return ""
+    told = list(_parts(trial.metrics, listed))
+    sources = {source for _, source in told}
+    same = len(sources) == 1 < len(told)
+    parts = [f"{what})" if same else f"{what}, {source})" for what, source in told]
+    if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
+        parts.append(f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})")
+    said = f"Prices per NPU by {sources.pop()}" if same else "Prices per NPU"
+    return f"{said}: {', '.join(parts)}." if parts else ""
 
 
-def _parts(record: StudyRecord, metrics: Mapping[str, Any], listed: PriceList) -> Iterator[str]:
+def _parts(metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str, str]]:
+    """What is paid for each part worth saying with its share, the bracket still open, and the price's source."""
     cost, npus = metrics["cost"], metrics["npus"]
     said = {
         "npu": _dollars(cost["npu"] / npus),
@@ -99,9 +108,7 @@ def _parts(record: StudyRecord, metrics: Mapping[str, Any], listed: PriceList) -
     named = [part for part in sorted(said, key=lambda name: -paid[name]) if paid[part] > WORTH_SAYING * cost["total"]]
     for place, part in enumerate(named):
         share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
-        yield f"{said[part]} ({share}, {_source(listed, part)})"
-    if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
-        yield f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})"
+        yield f"{said[part]} ({share}", _source(listed, part)
 
 
 def _terms(listed: PriceList) -> Iterator[str]:

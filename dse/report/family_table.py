@@ -27,6 +27,8 @@ GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
 _LEAST_ROOM = 28
 _LEAST_HEADING = 5
+_RANGED = 2
+"""Objectives of which a row says least and most; of more it has its design's: that leaves room for what it is."""
 _INDENT = 8
 _COMPARED = 500
 """Members whose documents are compared."""
@@ -110,17 +112,23 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
     """The table of families; `compared` are their chosen designs (`compare_members`)."""
     number = recommended(record, summary)
     columns = [Column(("trial",), tuple(_mark(family, summary) for family in found))]
-    several = len(record.objectives) > 1
-    columns += [_ranges(objective, found, whole=several) for objective in record.objectives]
-    columns += [] if several else [_losses(record.objectives[0], found)]
-    columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
+    trials = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in found)}
+    if len(record.objectives) > _RANGED:
+        chosen = [trials[family.chosen] for family in found]
+        columns += [
+            _values(objective, [trial.values[objective.name] for trial in chosen]) for objective in record.objectives
+        ]
+    else:
+        several = len(record.objectives) > 1
+        columns += [_ranges(objective, found, whole=several) for objective in record.objectives]
+        columns += [] if several else [_losses(record.objectives[0], found)]
+        columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
     scenarios = summary.what_if.scenarios
     if scenarios is not None:
         known = scenarios.known
         sure = [known.get(family.chosen) for family in found]
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))
-    trials = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in found)}
     phrases = [
         (*told, *_regrets(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
@@ -157,9 +165,20 @@ def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Colum
         low, high = (unit.number(by[objective.name]) for by in (family.low, family.high))
         best = low if objective.sign > 0 else high
         cells.append(best if not whole or low == high else f"{low}{MISSING}{high}")
+    return _column(objective, unit.unit, cells)
+
+
+def _values(objective: Objective, values: Sequence[float]) -> Column:
+    """Those of one design of each family."""
+    unit = scale(objective.unit, list(values), objective.name)
+    return _column(objective, unit.unit, [unit.number(value) for value in values])
+
+
+def _column(objective: Objective, unit: str, cells: Sequence[str]) -> Column:
+    """The cells of an objective under its name and unit."""
     heading = shorten_text(short_label(objective.name), 40)
     width = max(_LEAST_HEADING, *map(len, cells))
-    words = f"{heading} [{unit.unit.replace(' ', GLUE)}]" if unit.unit else heading
+    words = f"{heading} [{unit.replace(' ', GLUE)}]" if unit else heading
     return Column(tuple(line.replace(GLUE, " ") for line in wrap(words, width, break_long_words=False)), tuple(cells))
 
 

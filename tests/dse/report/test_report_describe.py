@@ -66,6 +66,17 @@ def test_a_single_collective_and_a_fabric_have_names_too() -> None:
     assert headline(design) == "all_reduce of 1 GiB, 512 x mine, dgx-a100-hdr"
 
 
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        ([{"name": "one"}, {"kind": "block", "repeat": 3, "layers": [{"m": 1}, {"m": 2}]}], 7),
+        ([{"kind": "block", "repeat": "3", "layers": [7, None]}, "row"], 3),
+    ],
+)
+def test_a_table_of_layers_is_said_by_their_number(rows: list[Any], count: int) -> None:
+    assert describe({"workload": {"layers": rows}})["workload"] == f"a table of {count} layers"
+
+
 def test_what_is_common_is_said_once_and_what_differs_becomes_a_column() -> None:
     compared = compare([studies.design(8, 25), studies.design(4, 100), studies.design(4, 25)])
     assert compared.columns == ("bandwidth", "degrees")

@@ -82,8 +82,19 @@ def test_a_wide_terminal_has_a_row_on_one_line_and_says_more() -> None:
     assert len(wide.splitlines()) < len(narrow.splitlines())
 
 
-def test_many_objectives_have_their_designs_below_the_numbers() -> None:
-    lines = printed(studies.mixed(60, studies.NAMES)).splitlines()
+def test_many_objectives_have_the_values_of_their_designs_and_what_these_are_beside_them() -> None:
+    record = studies.mixed(60, studies.NAMES)
+    text = printed(record)
+    read, found = rows(text), families(record, summarize(record))
+    assert list(read) == [family.chosen for family in found]
+    for trial in record.feasible_trials.numbered_among(read):
+        assert float(read[trial.number][0]) == pytest.approx(trial.values["iteration_time"], rel=1e-3)
+        assert read[trial.number][len(studies.NAMES)].startswith("t")
+    assert "what it is" in text
+
+
+def test_a_narrow_terminal_has_what_a_design_is_below_its_numbers() -> None:
+    lines = printed(studies.mixed(60, studies.NAMES), 60).splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("─"))
     assert lines[start + 2].startswith("        t")
 
