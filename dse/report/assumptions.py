@@ -10,7 +10,7 @@ from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
 from dse.report.nearest import describe_changes, nearest, shares_worse
-from dse.report.runnable import describe_unrunnable
+from dse.report.runnable import describe_unrunnable, describe_unscheduled
 from dse.report.units import clean_text, format_brief, format_percent, scale
 from simcore.check.load import parse_design
 from simcore.cost.ownership import YEAR
@@ -30,7 +30,8 @@ _NEAR = 0.5
 
 def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
     """Lines on prices, on what the times rest on, on tokens, on what its stack does otherwise; then notices."""
-    notes = [*describe_tokens(trial), *describe_unrunnable(record, trial), *describe_notices(trial)]
+    notes = [*describe_tokens(trial), *describe_unrunnable(record, trial), *describe_unscheduled(record, trial)]
+    notes += describe_notices(trial)
     notes += describe_spared(record, trial)
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))

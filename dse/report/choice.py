@@ -16,6 +16,7 @@ from dse.report.aspects import dimensions_of
 from dse.report.nearest import shares_worse
 from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
+from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
@@ -26,7 +27,8 @@ AS_WELL = 0.01
 NEARLY_FULL = 0.95
 """A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
 ROOM = 0.025
-"""What room in the memory may cost of each objective: as much as no two rows of a front are told apart by."""
+"""What room in the memory, or a design that its stack runs, may cost of each objective: as much as no two rows of a
+front are told apart by."""
 _LOOKED_AT = 60
 """Designs near the pick that are looked at for room, the best first."""
 SAME_PRICE = 0.001
@@ -59,18 +61,20 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     Iterations of old weights are worth less than others, by how much nobody knows; a network with thinner uplinks is
     worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
-    its uplinks are thinner, likewise one with the widest of these; where its memory is nearly full, one with
-    room that is worse by less than `ROOM`.
+    its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, or its
+    memory is nearly full, one is built that is worse by less than `ROOM`: one that its stack runs, and of those one
+    with room.
     """
     number = pick_of_front(record, summary)
     picked = next((trial for trial in summary.front if trial.number == number), None)
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
     allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (ROOM, _LOOKED_AT)
+    own = own if most else own._replace(otherwise=False)  # of so many it is not asked
     worse = shares_worse(record, record.feasible_trials, picked)
     near = np.flatnonzero(worse <= allowed)
     nearest = np.sort(near[worse[near].argsort(kind="stable")[:most]])
-    as_good = [(_uncounted(trial), trial) for trial in record.feasible_trials.select(nearest)]
+    as_good = [(_uncounted(trial, asked=most is not None), trial) for trial in record.feasible_trials.select(nearest)]
     least = min((found for found, _ in as_good), default=own)
     return balanced(record, [trial for found, trial in as_good if found == least]).number if least < own else number
 
@@ -81,12 +85,16 @@ class _Uncounted(NamedTuple):
     old: bool = False
     """Gradients of old weights."""
     thinning: float = 1.0
+    otherwise: bool = False
+    """Something that its stack does not run as it was simulated."""
     full: bool = False
     """A memory without room."""
 
 
-def _uncounted(trial: TrialRecord) -> _Uncounted:
-    return _Uncounted(updates_old(trial) > 0, thinning(trial), fullness(trial) > NEARLY_FULL)
+def _uncounted(trial: TrialRecord, asked: bool = True) -> _Uncounted:
+    """What is not counted of a trial; whether its stack runs it where that is `asked`."""
+    otherwise = asked and runs_otherwise(trial)
+    return _Uncounted(updates_old(trial) > 0, thinning(trial), otherwise, fullness(trial) > NEARLY_FULL)
 
 
 def thinning(trial: TrialRecord) -> float:

@@ -31,6 +31,7 @@ from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.reasons import describe_load, fullness
 from dse.report.robustness import PRICES
+from dse.report.runnable import runs_otherwise
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
@@ -135,6 +136,8 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
             f"its network is {format_brief(thinning(picked))}:1 oversubscribed, which costs more where other jobs, "
             "storage or replaced nodes share it: that is not modelled"
         )
+    if runs_otherwise(picked) and not runs_otherwise(trial):
+        return ROOM, "its stack does not run it as it is"
     return ROOM, (
         f"its memory is {format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments"
     )

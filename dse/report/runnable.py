@@ -1,4 +1,4 @@
-"""What of a design to build its software stack does otherwise, as far as `dse export` knows the stack."""
+"""What of a design to build its software stack does otherwise, as far as that is known."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 
+_USUAL = "baseline"
+"""What libraries do with the dimensions of a network: each chunk takes them in one order."""
 _LONGEST = 24
 """Characters of a value that is told; of longer ones the key alone."""
 
@@ -25,6 +27,26 @@ def describe_unrunnable(record: StudyRecord, trial: TrialRecord) -> Iterator[str
     said = ", ".join(map(_told, found.unsaid))
     more = f"dse export RUN {trial.number} --for {found.target} says more"
     yield f"{found.software} does not run this as it is: {said}{_nearest(record, trial)}; {more}."
+
+
+def describe_unscheduled(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
+    """A line where collectives share dimensions as in no known library; a hypothetical study says that of itself."""
+    policy = _inter_dimension(trial)
+    if policy == _USUAL or record.hypothetical:
+        return
+    other = nearest(record, trial, lambda other: _inter_dimension(other) == _USUAL)
+    without = "" if other is None else f"; trial {other.number} does without ({describe_changes(record, trial, other)})"
+    yield f"inter_dimension {clean_text(policy)} is a proposal: no library is known to have it{without}."
+
+
+def _inter_dimension(trial: TrialRecord) -> str:
+    return str(((trial.decided_document or {}).get("system") or {}).get("inter_dimension", _USUAL))
+
+
+def runs_otherwise(trial: TrialRecord) -> bool:
+    """Whether it is known that its stack does something otherwise than the design of a trial."""
+    found = _unsaid_of(trial)
+    return found is not None and bool(found.unsaid)
 
 
 def _nearest(record: StudyRecord, trial: TrialRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,12 @@ import report_studies as studies
 
 from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_spared
-from dse.report.runnable import describe_unrunnable
+from dse.report.choice import recommended
+from dse.report.decision import describe_decision
+from dse.report.runnable import describe_unrunnable, describe_unscheduled
+from dse.report.summary import summarize
 from simcore.check.load import design_from
+from simcore.simulate import simulate
 
 
 def trial(
@@ -67,3 +72,32 @@ def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, to
     others = [trial(1, 1.01, precision="fp8_block"), trial(2, time)]
     assert list(describe_spared(studies.record([*others, narrow]), narrow)) == told
     assert list(describe_spared(studies.record([narrow, others[1]]), others[1])) == []
+
+
+@pytest.mark.parametrize(("time", "built"), [(1.02, 2), (1.04, 1)])
+def test_a_design_that_its_stack_runs_is_built_where_it_is_as_good(time: float, built: int) -> None:
+    lacked = trial(1, schedule="dualpipe-v", interleave=2, zero=1)
+    trials = [lacked, trial(2, time, tensor=8, zero=1), trial(3, 1.01, schedule="dualpipe-v", interleave=2)]
+    record = studies.record([replace(one, metrics=metrics_of(one)) for one in trials])
+    assert recommended(record, summarize(record)) == built
+    said = describe_decision(record, summarize(record)).sentences
+    told = "Trial 1 of the front is better by less than 2.5 %, but its stack does not run it as it is."
+    assert (told in said) == (built == 2)
+
+
+def test_a_policy_that_no_library_has_is_named_with_the_nearest_design_without_it() -> None:
+    themis, usual = (
+        replace(one, design={**(one.design or {}), "system": {"inter_dimension": policy}})
+        for one, policy in ((trial(), "themis"), (trial(2, 1.1), "baseline"))
+    )
+    record = studies.record([themis, usual])
+    assert list(describe_unscheduled(record, themis)) == [
+        "inter_dimension themis is a proposal: no library is known to have it; trial 2 does without "
+        "(time +10 %, cost =)."
+    ]
+    assert not list(describe_unscheduled(record, usual))
+    assert not list(describe_unscheduled(replace(record, hypothetical="as the space says"), themis))
+
+
+def metrics_of(one: TrialRecord) -> Any:
+    return simulate(design_from(one.design or {})).document()
