@@ -65,7 +65,8 @@ class Aspect:
     """The aspect that usually decides this one: where it does in all designs, this one is no difference."""
 
 
-def _value_at(design: Document, path: str) -> Any:
+def value_at(design: Document, path: str) -> Any:
+    """What a document has at a path of keys; None where it has nothing there, or a section is of another shape."""
     value: Any = design
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -74,7 +75,7 @@ def _value_at(design: Document, path: str) -> Any:
 
 def _make_leaf_reader(path: str) -> Callable[[Document], str | None]:
     def read(design: Document) -> str | None:
-        value = _value_at(design, path)
+        value = value_at(design, path)
         return None if value is None else shorten_value(value)
 
     return read
@@ -95,7 +96,7 @@ def shorten_value(value: Any) -> str:
 
 
 def _workload(design: Document) -> str | None:
-    work = _value_at(design, "workload")
+    work = value_at(design, "workload")
     if not isinstance(work, Mapping):
         return None
     if "collective" in work:
@@ -141,13 +142,13 @@ def _job_npus(job: Document) -> str:
 
 def dimensions_of(design: Document) -> list[Document]:
     """The entries of `cluster.dimensions`; none where they are not listed."""
-    listed = _value_at(design, "cluster.dimensions")
+    listed = value_at(design, "cluster.dimensions")
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, (list, tuple)) else []
 
 
 def _servers(design: Document) -> str:
     """Where gradients meet: the parameter servers, or an all-reduce."""
-    served = _value_at(design, "parallelism.gradients.parameter_server")
+    served = value_at(design, "parallelism.gradients.parameter_server")
     if not isinstance(served, Mapping):
         return "all-reduce"
     manner = ("asynchronous",) if served.get("asynchronous") else ()
@@ -156,8 +157,8 @@ def _servers(design: Document) -> str:
 
 
 def _npus(design: Document) -> str | None:
-    npu = _value_at(design, "cluster.npu")
-    count = _value_at(design, "cluster.npus")
+    npu = value_at(design, "cluster.npu")
+    count = value_at(design, "cluster.npus")
     sizes = [entry.get("size") for entry in dimensions_of(design)]
     if sizes and all(isinstance(size, int) for size in sizes):
         count = math.prod(sizes)
@@ -169,11 +170,11 @@ def _npus(design: Document) -> str | None:
 def _schedule(design: Document) -> str | None:
     """The pipeline schedule; one that does not go without saying only where there is a pipeline."""
     name = _SCHEDULE(design)
-    return name if name == USUAL_SCHEDULE or _value_at(design, "parallelism.pipeline") != 1 else None
+    return name if name == USUAL_SCHEDULE or value_at(design, "parallelism.pipeline") != 1 else None
 
 
 def _power_cap(design: Document) -> str | None:
-    cap = _value_at(design, "cluster.power_cap")
+    cap = value_at(design, "cluster.power_cap")
     if cap is None:
         return None
     try:
@@ -184,7 +185,7 @@ def _power_cap(design: Document) -> str | None:
 
 def _expanded_memory(design: Document) -> str | None:
     """What lies in the expanded memory: `activations/optimizer`."""
-    expanded = _value_at(design, "cluster.memory.expanded")
+    expanded = value_at(design, "cluster.memory.expanded")
     if not isinstance(expanded, Mapping):
         return None
     places = expanded.get("place") or ["spill"]
@@ -194,17 +195,17 @@ def _expanded_memory(design: Document) -> str | None:
 def _of_degree(path: str, degree: str) -> Callable[[Document], str | None]:
     """What says how a degree of parallelism communicates: nothing where there is none."""
     read = _make_leaf_reader(path)
-    return lambda design: None if _value_at(design, f"parallelism.{degree}") in (None, 1) else read(design)
+    return lambda design: None if value_at(design, f"parallelism.{degree}") in (None, 1) else read(design)
 
 
 def _recompute(design: Document) -> str | None:
     """What is recomputed, with its modules or number of layers where they are given; of layers that differ, which."""
-    ranges = _value_at(design, "parallelism.layers")
-    section = _value_at(design, "parallelism.recompute")
+    ranges = value_at(design, "parallelism.layers")
+    section = value_at(design, "parallelism.recompute")
     if not isinstance(ranges, list):
         if section in (None, "none"):
             return None if section is None else "none"
-        modules, layers = (_value_at(design, f"parallelism.recompute_{part}") for part in ("modules", "layers"))
+        modules, layers = (value_at(design, f"parallelism.recompute_{part}") for part in ("modules", "layers"))
         of = [shorten_value(modules)] if modules else []
         of += [f"{shorten_value(layers)} layers of a stage"] if layers else []
         return shorten_value(section) + (f" ({', '.join(of)})" if of else "")
@@ -218,7 +219,7 @@ def _topology(design: Document) -> str | None:
         f"{short_name(TOPOLOGIES, entry.get('topology'))}({clean_text(entry.get('size'))})"
         for entry in dimensions_of(design)
     ]
-    fabric = _value_at(design, "cluster.fabric")
+    fabric = value_at(design, "cluster.fabric")
     return "_".join(blocks) or (None if fabric is None else shorten_value(fabric))
 
 
@@ -250,7 +251,7 @@ def _tiers(design: Document) -> str | None:
 
 
 def _degrees(design: Document) -> str | None:
-    parallelism = _value_at(design, "parallelism")
+    parallelism = value_at(design, "parallelism")
     if not isinstance(parallelism, Mapping):
         return None
     kept = {name: parallelism.get(name) for name in DEGREES if parallelism.get(name) is not None}
@@ -266,7 +267,7 @@ def _degrees_of_layers(ranges: Any) -> Iterator[str]:
 
 
 def _algorithms(design: Document) -> str | None:
-    listed = _value_at(design, "system.collective")
+    listed = value_at(design, "system.collective")
     if not listed:
         return None
     names = [short_name(ALGORITHMS, name) for name in (listed if isinstance(listed, list) else [listed])]
@@ -274,7 +275,7 @@ def _algorithms(design: Document) -> str | None:
 
 
 def _scheduling(design: Document) -> str | None:
-    parts = [_value_at(design, f"system.{key}_dimension") for key in ("intra", "inter")]
+    parts = [value_at(design, f"system.{key}_dimension") for key in ("intra", "inter")]
     return clean_text("+".join(str(part) for part in parts if part is not None)) or None
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.export import TARGETS, Unsaid, export
+from dse.report.aspects import value_at
 from dse.report.nearest import describe_changes, nearest
 from dse.report.units import clean_text
 from simcore.check.load import parse_design
@@ -40,7 +41,7 @@ def describe_unscheduled(record: StudyRecord, trial: TrialRecord) -> Iterator[st
 
 
 def _inter_dimension(trial: TrialRecord) -> str:
-    return str(((trial.decided_document or {}).get("system") or {}).get("inter_dimension", _USUAL))
+    return str(value_at(trial.decided_document or {}, "system.inter_dimension") or _USUAL)
 
 
 def runs_otherwise(trial: TrialRecord) -> bool:

@@ -59,16 +59,15 @@ def npu_of(document: Mapping[str, Any] | None) -> str:
 def machine_of(document: Mapping[str, Any] | None) -> str:
     """The NPU of a design document, with the size of its domains where these are sold but not the usual ones."""
     npu = npu_of(document)
-    dimensions = [each for each in _cluster(document).get("dimensions") or () if isinstance(each, Mapping)]
+    listed = _cluster(document).get("dimensions")
+    dimensions = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list | tuple) else []
     inner = list(takewhile(lambda each: each.get("tier") != "pod", dimensions))
-    if len(inner) != 1 or not npu:
+    sold = [node.scale_up for node in nodes_sold_with(npu)]
+    if len(inner) != 1 or not sold:
         return npu
     size, topology = inner[0].get("size"), inner[0].get("topology")
-    sold = [node.scale_up for node in nodes_sold_with(npu)]
-    usual = max(sold[0].domains, default=size) if sold else size
-    if size == usual or not any(size in one.domains and topology in one.topology for one in sold):
-        return npu
-    return f"{npu} in domains of {size}"
+    others = any(size in one.domains and topology in one.topology for one in sold)
+    return f"{npu} in domains of {size}" if others and size != max(sold[0].domains) else npu
 
 
 def _cluster(document: Mapping[str, Any] | None) -> Mapping[str, Any]:

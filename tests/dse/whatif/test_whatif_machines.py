@@ -209,3 +209,8 @@ def test_a_machine_is_an_npu_in_a_domain_that_is_sold(npu: str, topology: str, s
     pod = {"topology": "switch", "size": 16, "tier": "pod"}
     assert machine_of({"cluster": {"npu": npu, "dimensions": [inner, pod]}}) == name
     assert machine_of({"cluster": {"npu": npu, "dimensions": [pod]}}) == npu
+
+
+@pytest.mark.parametrize("wrong", [7, "switch", [None], [{"size": {}}]])
+def test_dimensions_of_another_shape_leave_the_npu(wrong: Any) -> None:
+    assert machine_of({"cluster": {"npu": "gb200", "dimensions": wrong}}) == "gb200"
