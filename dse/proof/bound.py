@@ -1,7 +1,8 @@
 """What no design of a space can beat: a proven bound per objective over the whole space.
 
 Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
-bandwidth that each dimension can have, power the nodes alone; time is the least of any job on the best network
+bandwidth that each dimension can have, and so does power, unless a budget of bandwidth is shared, where it counts the
+nodes alone; time is the least of any job on the best network
 (`dse.proof.relax`), or, where there are too many jobs, that of the model's FLOPs at the peak. The least times of a
 shape are looked for only as long as it promises more than others; a shape whose bounds break a constraint does not
 count.
@@ -40,7 +41,15 @@ from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
-from simcore.power.draw import draws_of, host_watts, nodes_peak_watts, npus_watts, rack_watts
+from simcore.power.draw import (
+    draws_of,
+    host_watts,
+    nodes_peak_watts,
+    npus_watts,
+    peak_watts,
+    rack_watts,
+    rest_watts,
+)
 
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
@@ -145,7 +154,8 @@ def _shapes_of(space: Space, phased: bool) -> list[_BoundedShape]:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
     times, sold = LeastTimes(space), sold_only(space)
     search_of = times.search_of if phased else lambda design: Unknown()
-    return [_BoundedShape(d, search_of(d)) for d in designs if _has_precision(d) and sold(d)]
+    shared = isinstance(space.template["cluster"].get("bandwidth"), Split)
+    return [_BoundedShape(d, search_of(d), not shared) for d in designs if _has_precision(d) and sold(d)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
@@ -179,6 +189,8 @@ class _BoundedShape:
     design: Design
     """One of its designs, whose network costs least."""
     search: Search
+    draws_least: bool
+    """Whether the network of `design` is the one that draws least, too."""
     _known: tuple[Times, dict[str, float | None]] | None = None
 
     @property
@@ -189,7 +201,7 @@ class _BoundedShape:
             return None
         if self._known is None or self._known[0] != times:
             free = bound_any_design(self.design) if self._known is None else self._known[1]
-            self._known = times, _proven_bounds(self.design, free, times)
+            self._known = times, _proven_bounds(self.design, free, times, self.draws_least)
         return self._known[1]
 
     @property
@@ -310,24 +322,27 @@ def _cheapest_split(document: Mapping[str, Any], split: Split) -> list[dict[str,
     return dimensions
 
 
-def _proven_bounds(design: Design, free: Mapping[str, float | None], least: Times) -> dict[str, float | None]:
+def _proven_bounds(
+    design: Design, free: Mapping[str, float | None], least: Times, draws_least: bool
+) -> dict[str, float | None]:
     """The bounds of any design of this shape.
 
     `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
-    that are known, by metric.
+    that are known, by metric: that energy has nothing in it of the network.
     """
     cost, workload = cluster_cost(design), design.workload
-    still = npus_watts(design, draws_of(design).idle) + host_watts(design)
+    network = rest_watts(design) - host_watts(design) if draws_least else 0.0
+    still = npus_watts(design, draws_of(design).idle) + host_watts(design) + network
     time = max(free.get("iteration_time") or 0.0, least.get("iteration_time", 0.0))
     totals = totals_of(workload)
     figures = Figures.of(
         design,
         seconds=time or None,
         power=still,
-        energy=max(still * time, least.get("energy", 0.0)) if time else None,
+        energy=max(still * time, least.get("energy", 0.0) + network * time) if time else None,
         capital=cost.total - servers_price(design),  # others of the shape may have none
         network=cost.network,
-        peak=nodes_peak_watts(design),
+        peak=peak_watts(design) if draws_least else nodes_peak_watts(design),
         rack=rack_watts(design),
         samples=None if totals is None else totals.samples,
         flops=None if totals is None else totals.counted_flops,

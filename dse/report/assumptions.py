@@ -9,8 +9,10 @@ from typing import Any
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
+from dse.report.launching import describe_launching
 from dse.report.nearest import describe_changes, nearest, shares_worse
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
+from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, scale
 from simcore.check.load import parse_design
 from simcore.cost.ownership import YEAR
@@ -28,9 +30,10 @@ _NEAR = 0.5
 """By which share a design may be worse that is named because it does not pay what is not counted."""
 
 
-def describe_assumptions(record: StudyRecord, trial: TrialRecord) -> tuple[str, ...]:
+def describe_assumptions(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
     """Lines on prices, on what the times rest on, on tokens, on what its stack does otherwise; then notices."""
-    notes = [*describe_tokens(trial), *describe_unrunnable(record, trial), *describe_unscheduled(record, trial)]
+    notes = [*describe_launching(record, summary, trial), *describe_tokens(trial)]
+    notes += [*describe_unrunnable(record, trial), *describe_unscheduled(record, trial)]
     notes += describe_notices(trial)
     notes += describe_spared(record, trial)
     lines = (_prices(record, trial), _times(trial), *notes)

@@ -86,7 +86,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_machines(record, summary),
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
-    return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, trial))
+    return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, summary, trial))
 
 
 def _describe_models(record: StudyRecord) -> str:

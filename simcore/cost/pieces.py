@@ -59,6 +59,11 @@ class _Nodes:
         return self.each * self.domains
 
     @property
+    def unused(self) -> int:
+        """Those of domains that are sold whole and used in part."""
+        return self.count - self.domains * -(-self.inside // self.node.size)
+
+    @property
     def used(self) -> int:
         """NPUs of a node that are used."""
         return min(self.node.size, self.inside)
@@ -71,7 +76,8 @@ def buy(cluster: Cluster, prices: PriceList, beside: Beside) -> Pieces:
     if nodes is None:
         return Pieces((), tuple(basket.problems))
     basket.items.append(_node_item(nodes))
-    basket.items += [_spare_item(nodes, cluster, beside.spares)] if beside.spares else []
+    spares = max(0, beside.spares - nodes.unused)  # what a rack has too many stands by
+    basket.items += [_spare_item(nodes, cluster, spares)] if spares else []
     _buy_scale_up(basket, nodes)
     each, switches = [basket.network, *[0.0] * len(cluster.dimensions[1:])], 0
     for index, place in enumerate(_places(cluster, nodes), len(inner_dimensions(cluster.dimensions))):

@@ -42,11 +42,11 @@ RATIOS = (1, 2, 4, 8)
 SENDERS = (2, 4, 8, 16, 32, 63)
 JOBS: dict[str, dict[str, Any]] = {
     "ResNet-50, data 64": {
-        "workload": {"model": "resnet-50", "global_batch": 2048, "precision": "fp16"},
+        "workload": {"model": "resnet-50", "global_batch": 2048, "precision": "fp16", "gradient_precision": "fp16"},
         "system": {"chunks": 4, "collective": ["ring"]},
     },
     "ResNet-50, data 64, all-reduce direct": {
-        "workload": {"model": "resnet-50", "global_batch": 2048, "precision": "fp16"},
+        "workload": {"model": "resnet-50", "global_batch": 2048, "precision": "fp16", "gradient_precision": "fp16"},
         "system": {"chunks": 4, "collective": ["direct"]},
     },
     "transformer, tensor 8 x data 8": {
@@ -60,7 +60,12 @@ JOBS: dict[str, dict[str, Any]] = {
         "system": {"chunks": 4, "collective": ["ring"]},
     },
     "DLRM, embeddings over 64": {
-        "workload": {"model": "dlrm-mlperf", "global_batch": 65536, "precision": "fp16"},
+        "workload": {
+            "model": "dlrm-mlperf",
+            "global_batch": 65536,
+            "precision": "fp16",
+            "gradient_precision": "fp16",
+        },
         "system": {"chunks": 1, "collective": ["ring"]},
     },
 }

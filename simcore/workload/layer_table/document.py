@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.preset import preset, preset_name
 from simcore.design.workload import Workload
-from simcore.document.field import Count, Flag, Frozen, Natural, Precision
+from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen, Natural, Precision
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Size
 
@@ -197,8 +197,8 @@ class LayerWorkload(Workload):
     """Samples per iteration."""
     precision: Precision = "fp16"
     """What operators compute in."""
-    gradient_precision: Literal["fp16", "fp32"] = "fp16"
-    """Of gradients; as the software has it unless given."""
+    gradient_precision: Literal["fp16", "fp32"] = OF_SOFTWARE
+    """As the software has it unless given."""
 
     @model_validator(mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.preset import preset, preset_name
 from simcore.design.workload import Workload
-from simcore.document.field import Count, Flag, Frozen, Precision
+from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen, Precision
 from simcore.document.problem import Refusal
 
 Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -92,5 +92,5 @@ class RecommenderWorkload(Workload):
     """Samples per iteration."""
     precision: Precision = "fp16"
     """What operators compute in."""
-    gradient_precision: Literal["fp16", "fp32"] = "fp16"
-    """Of gradients; as the software has it unless given."""
+    gradient_precision: Literal["fp16", "fp32"] = OF_SOFTWARE
+    """As the software has it unless given."""

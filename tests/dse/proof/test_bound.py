@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from tiny_spaces import search, space, tiny
 
 from dse.proof.bound import space_bounds, space_limits
+from dse.space.fill import FilledDocument
 from dse.space.objective import Direction, Objective
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.catalog import entry
 from simcore.check.load import parse_design
+from simcore.design.design import Design
 from simcore.metrics import METRICS, metrics
+from simcore.power.draw import nodes_peak_watts
 from simcore.simulate import simulate
 
 
@@ -197,12 +200,17 @@ TIMES = ("iteration_time", "time_to_first_token", "time_per_output_token")
 DIRECTIONS: tuple[Direction, ...] = ("minimize", "maximize")
 
 
+def design_of(filled: FilledDocument) -> Design:
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    return design
+
+
 def brute_force(given: Space) -> dict[str, NDArray[np.float64]]:
     """Every metric of every feasible design, `[designs]`; metrics that designs lack are left out."""
     found: dict[str, dict[str, float | None]] = {}
     for filled in given.enumerate():
-        design, _ = parse_design(filled.document)
-        assert design is not None
+        design = design_of(filled)
         screened = ScreenedDesign(design, given.constraints)
         if not screened.problems and not screened.broken_constraints and design.key not in found:
             values = metrics(simulate(design))
@@ -245,6 +253,21 @@ def test_the_least_energy_of_a_space_counts_what_its_npus_compute(name: str) -> 
     least, proven = float(brute_force(given)["energy"].min()), space_bounds(given)["energy"]
     assert proven is not None
     assert 0.85 * least <= proven <= least
+
+
+@pytest.mark.parametrize("name", ["tiny", "sizes", "clusters", "parts"])
+def test_the_least_peak_power_of_a_space_counts_its_network(name: str) -> None:
+    given = space({**DOCUMENTS[name], "objectives": {"minimize": ["power.peak"]}})
+    assert space_bounds(given)["power.peak"] == pytest.approx(brute_force(given)["power.peak"].min(), rel=1e-12)
+
+
+def test_a_limit_of_power_that_a_machine_breaks_by_its_network_leaves_it_out_of_the_bounds() -> None:
+    asked = {**DOCUMENTS["clusters"], "objectives": {"minimize": ["cost.total"]}}
+    a100, v100 = (space({**asked, "cluster": cluster}) for cluster in asked["cluster"]["choice"])
+    limit = float(brute_force(v100)["power.peak"].min()) * (1 - 1e-6)
+    assert nodes_peak_watts(next(design_of(filled) for filled in v100.enumerate())) < limit
+    limited = space({**asked, "constraints": ["fits", f"power.peak <= {limit} W"]})
+    assert space_bounds(space(asked)) != space_bounds(a100) == space_bounds(limited)
 
 
 def test_a_bound_names_the_job_that_it_comes_from() -> None:

@@ -111,6 +111,13 @@ def test_a_rack_of_72_is_bought_whole_with_its_switch_trays() -> None:
     assert parts["connectx-7", "compute fabric, nodes"] == 72 * racks_bought
 
 
+@pytest.mark.parametrize(("npus", "spares", "bought"), [(1024, 0.1, 0), (1024, 0.2, 20), (1152, 0.1, 29)])
+def test_trays_that_a_job_leaves_in_its_racks_stand_by(npus: int, spares: float, bought: int) -> None:
+    """Of 16 racks of 18 trays a job on 64 of 72 uses 16 each: two of each rack stand by before others are bought."""
+    design = cluster("gb200", "gb200-nvl72", npus).with_("reliability", {"base": "llama3", "spares": spares})
+    assert counted(design).get(("gb200-nvl72", "spare nodes"), 0) == bought
+
+
 @pytest.mark.parametrize(("nodes", "part"), [(4, "dac-400g"), (32, "osfp-2sr4"), (2048, "osfp-2sr4")])
 def test_cables_are_copper_inside_a_rack_and_optical_beyond(nodes: int, part: str) -> None:
     assert any(name == part and "node to leaf" in where for name, where in counted(of_nodes(nodes)))

@@ -87,6 +87,15 @@ def test_what_is_left_out_has_the_default_of_the_contract(contract: Design) -> N
     assert least.key == contract.key
 
 
+@pytest.mark.parametrize("model", ["resnet-50", "dlrm-mlperf"])
+def test_gradients_of_tables_and_recommenders_are_as_the_software_keeps_them(model: str) -> None:
+    cluster = {"npu": "a100-80gb", "npus": 64, "fabric": "dgx-a100"}
+    document = {"workload": {"model": model, "global_batch": 64}, "cluster": cluster}
+    usual, old = design_from(document), design_from({**document, "software": "megatron-lm-2021"})
+    assert (usual.software.name, usual.workload.gradient_precision) == ("pytorch-fsdp", "fp32")
+    assert old.workload.gradient_precision == "fp16"
+
+
 def test_what_is_left_out_is_as_the_software_has_it() -> None:
     core, old = design_from(LEAST), design_from({**LEAST, "software": "megatron-lm-2021"})
     assert (core.software.name, old.software.name) == ("megatron-core", "megatron-lm-2021")

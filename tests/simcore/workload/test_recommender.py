@@ -29,7 +29,7 @@ def model(name: str) -> Recommender:
 def design(model: Any = "dlrm-mlperf", npus: int = 8, batch: int = 4096, **its: Any) -> Design:
     return design_from(
         {
-            "workload": {"model": model, "global_batch": batch},
+            "workload": {"model": model, "global_batch": batch, "gradient_precision": "fp16"},
             "parallelism": its.pop("parallelism", {}),
             "cluster": {
                 "npu": npu(memory={"capacity": "80 GB", "bandwidth": "1 TB/s", "efficiency": 1.0}),
