@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
@@ -20,6 +20,7 @@ from dse.space.draw import InfiniteError, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import fill_template
 from dse.space.hole import Choice, Split
+from simcore import catalog
 from simcore.cost.orderable import Order, order_of
 from simcore.design.cluster import Cluster
 from simcore.document.form import format_value
@@ -54,6 +55,8 @@ class Stance:
     cuts: bool = False
     """Whether some of its clusters are cut because nobody sells them."""
     problems: tuple[Problem, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What is wrong with the fabric that it names, where nothing of it is sold."""
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -78,17 +81,35 @@ def stance_of(template: Mapping[str, Any], said: bool | None) -> Stance:
         return Stance("said")
     if said is None and _is_free(template["cluster"]):
         return Stance("free")
-    seen: dict[bool | None, Order] = {}
+    seen: dict[bool | None, _Ordered] = {}
     whole = _ask(template, seen)
     if True in seen or False not in seen:
         return Stance(cuts=False in seen or not whole)
+    example = seen[False].order.problems[0]
     if said is None:
-        return Stance("none")
+        return Stance("none", notices=tuple(_describe_fabric(seen[False])))
     if not whole:
         return Stance(cuts=True)
-    example = seen[False].problems[0]
     fix = "say 'hypothetical: true', or let in what is sold"
     return Stance(problems=(Problem((KEY,), "a cluster that can be ordered", f"none: {example}", fix),))
+
+
+class _Ordered(NamedTuple):
+    """A cluster as a document, and what became of its order."""
+
+    cluster: Mapping[str, Any]
+    order: Order
+
+
+def _describe_fabric(found: _Ordered) -> Iterator[str]:
+    """What is wrong with a fabric of the catalogue that is not sold with its NPUs, and which ones are."""
+    npu, fabric = (found.cluster.get(key) for key in ("npu", "fabric"))
+    if isinstance(fabric, str):
+        others = {name: _order({**found.cluster, "fabric": name}) for name in catalog.section("fabrics")}
+        sold = [name for name, order in others.items() if order and order.orderable]
+        suiting = f"; those that are: {', '.join(sold)}" if sold else ""
+        with_npu = npu if isinstance(npu, str) else "these NPUs"
+        yield f"fabric {fabric} is not sold with {with_npu}: {found.order.problems[0]}{suiting}"
 
 
 def _is_free(cluster: Any) -> bool:
@@ -98,7 +119,7 @@ def _is_free(cluster: Any) -> bool:
     return isinstance(cluster, Mapping) and isinstance(cluster.get("bandwidth"), Split)
 
 
-def _ask(template: Mapping[str, Any], seen: dict[bool | None, Order]) -> bool:
+def _ask(template: Mapping[str, Any], seen: dict[bool | None, _Ordered]) -> bool:
     """Notes an order that can be had and one that cannot; whether all clusters, or one of either kind, were asked."""
     count = 0
     try:
@@ -113,14 +134,20 @@ def _ask(template: Mapping[str, Any], seen: dict[bool | None, Order]) -> bool:
     return any(_note(cluster, seen) for cluster in _drawn_clusters(template))
 
 
-def _note(cluster: Mapping[str, Any], seen: dict[bool | None, Order]) -> bool:
+def _note(cluster: Mapping[str, Any], seen: dict[bool | None, _Ordered]) -> bool:
     """Whether there is an order of either kind now."""
-    try:
-        order = order_of(Cluster.model_validate(cluster))
-    except ValidationError:
-        return False  # no design has it
-    seen.setdefault(order.orderable, order)
+    order = _order(cluster)
+    if order is not None:
+        seen.setdefault(order.orderable, _Ordered(cluster, order))
     return True in seen and False in seen
+
+
+def _order(cluster: Mapping[str, Any]) -> Order | None:
+    """What becomes of an order; None where no design has such a cluster."""
+    try:
+        return order_of(Cluster.model_validate(cluster))
+    except ValidationError:
+        return None
 
 
 def _every_cluster(cluster: Any) -> Iterator[Mapping[str, Any]]:

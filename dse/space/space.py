@@ -185,7 +185,7 @@ def space_from(document: Document, name: str) -> Space:
         constraints = (*stance.constraints, *constraints)
     jobs, of_batches = settle_jobs(template, jobs, objectives, _variations)
     facts = fact_notices(template if not jobs else {**template, **jobs[0].template}, _variations)
-    whole, bought, notices = {**template, **stance.keys}, (jobs, futures, plans), (*of_batches, *facts)
+    whole, bought, notices = {**template, **stance.keys}, (jobs, futures, plans), (*stance.notices, *of_batches, *facts)
     return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)
 
 

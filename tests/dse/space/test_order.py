@@ -54,6 +54,19 @@ def test_a_space_that_says_nothing_and_has_nothing_that_is_sold_is_hypothetical(
     assert space(clusters(UNSOLD)).hypothetical == "none"
 
 
+def test_a_fabric_that_is_not_sold_with_its_npus_is_said_with_those_that_are() -> None:
+    named = {"npu": "a100-80gb", "fabric": "dgx-h100", "npus": 64}
+    document = tiny(cluster=named, parallelism={"data": 64}, system={})
+    (said,) = space(document).notices
+    assert said.startswith(
+        "fabric dgx-h100 is not sold with a100-80gb: cluster.dimensions[0].bandwidth: expected 300 GB/s"
+    )
+    assert "dgx-a100" in (those := said.rpartition("those that are: ")[2].split(", "))
+    assert not {"dgx-h100", "dgx-b200"} & {*those}
+    assert space({**document, "cluster": {**named, "fabric": "dgx-a100"}}).notices == ()
+    assert space({**document, "hypothetical": True}).notices == ()
+
+
 def test_a_space_that_says_nothing_and_has_something_that_is_sold_cuts_the_rest() -> None:
     found = space(clusters(UNSOLD, SOLD))
     assert (found.hypothetical, names(found)) == ("", [ORDERABLE, "fits"])
