@@ -41,6 +41,7 @@ _WRITTEN = re.compile(
 )
 _WORD = r"(?!(?:and|or|not|in|is|if|else)\b)[A-Za-zµμ$][\w$/]*|%(?=\s*(?:$|\)|and\b|or\b))"
 _WITH_WORD = re.compile(rf"{_QUOTED}|({_NUMBER})\s*({_WORD})")
+_PREFIXES = "kMGT"
 _STAND_IN = "quantity__"
 
 Dimension = dict[str, int]
@@ -86,12 +87,17 @@ def parse_expression(text: str) -> ast.expr:
     standing = _WRITTEN.sub(stand_in, text.strip()).strip()
     for match in _WITH_WORD.finditer(standing):
         if match[1] is not None:
-            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", _suggest_unit(match[2]))
+            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", _suggest_unit(match[2], standing))
     tree = ast.parse(standing, mode="eval").body
     return tree if not found else _Put(found).visit(tree)
 
 
-def _suggest_unit(unit: str) -> str:
+def _suggest_unit(unit: str, text: str) -> str:
+    """The unit that was meant in an expression: of a prefix alone that of the first metric in it, such as M$."""
+    metrics = (METRICS[name].unit for name in re.findall(r"[a-z_][\w.]*", text) if name in METRICS)
+    whole = unit + next(metrics, "")
+    if unit in _PREFIXES and whole in _UNITS:
+        return f"did you mean '{whole}'?"
     same = [known for known in _UNITS if known.lower() == unit.lower()]
     hint = f"did you mean '{same[0]}'?" if same else suggest_nearest(unit, _UNITS)
     return hint or "e.g. 30 M$, 2 MW, 20 s, 70 GiB, 100 GB/s"

@@ -154,16 +154,30 @@ def _translate_error(entry: Any) -> Problem:
     kind = entry["type"]
     expected, found, fix = describe_error(entry)
     if kind == "extra_forbidden":
-        known = _known_keys(path[:-1])
-        fix = suggest_nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
-        if path[:-1] == ("cluster",) and path[-1] in _OF_FABRIC:
-            fix = "it stands beside 'fabric'; beside 'dimensions' their sizes say how many NPUs there are"
+        fix = _place_of_key(path) or _suggest_key(path)
     elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
     return Problem(path, expected, found, fix)
+
+
+def _suggest_key(path: Path) -> str:
+    """The key that was meant, or all there are."""
+    known = _known_keys(path[:-1])
+    return suggest_nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
+
+
+def _place_of_key(path: Path) -> str:
+    """Where a key stands that is known, and not here; empty where there is no such key, or several."""
+    key = str(path[-1])
+    if path[:-1] == ("cluster",) and key in _OF_FABRIC:
+        return "it stands beside 'fabric'; beside 'dimensions' their sizes say how many NPUs there are"
+    if len(path) > 1 and key in Design.model_fields:
+        return "it stands at the top of the document"
+    places = [name for name in ("workload", "parallelism", "cluster", "system") if key in _known_keys((name,))]
+    return f"it stands in '{places[0]}'" if len(places) == 1 and path[0] != places[0] else ""
 
 
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {

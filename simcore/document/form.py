@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from simcore.document.problem import Refusal
@@ -24,7 +25,13 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
         return str(error), format_value(found), ""
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
-        return "a whole number", format_value(found), f"write {int(found)}" if whole else ""
+        return (
+            "a whole number",
+            format_value(found),
+            f"write {int(found)}" if whole else _without_prefix(found, whole=True),
+        )
+    if kind in ("float_type", "float_parsing"):
+        return "a number", format_value(found), _without_prefix(found)
     if kind in ("too_short", "too_long"):
         least, bound = kind == "too_short", entry["ctx"]["min_length" if kind == "too_short" else "max_length"]
         said = f"{'at least' if least else 'at most'} {bound:,} {'entry' if bound == 1 else 'entries'}"
@@ -36,6 +43,19 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
         most = entry["ctx"]["le"]
         return f"at most {most:,}", format_value(found), ""
     return entry["msg"].removeprefix("Input should be "), format_value(found), ""
+
+
+_PREFIXED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKMBGT])\s*")
+_POWERS = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12}
+
+
+def _without_prefix(found: Any, whole: bool = False) -> str:
+    """How a count such as `1.5T` is written."""
+    match = _PREFIXED.fullmatch(found) if isinstance(found, str) else None
+    if match is None:
+        return ""
+    written = f"{match[1]}e{_POWERS[match[2]]}"
+    return f"write {round(float(written))}" if whole else f"write {written}"
 
 
 def format_value(found: Any) -> str:
