@@ -182,7 +182,8 @@ def _read(value: Any) -> Any:
 
 def _written(value: LayerTable) -> Any:
     name = preset_name(value, "networks")
-    return name or [layer.model_dump(mode="json", exclude_defaults=True) for layer in value.layers]
+    rows = [layer.model_dump(mode="json", exclude_defaults=True) for layer in value.layers]
+    return name or ({"name": value.name, "layers": rows} if value.name else rows)
 
 
 NamedTable = Annotated[LayerTable, BeforeValidator(_read), PlainSerializer(_written)]

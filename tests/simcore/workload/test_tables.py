@@ -36,7 +36,7 @@ def rows(name: str) -> list[Row]:
 def design(layers: Any, npus: int = 8, batch: int = 64, **parallelism: Any) -> Design:
     return design_from(
         {
-            "workload": {"layers": layers, "global_batch": batch},
+            "workload": {"layers": layers, "global_batch": batch, "gradient_precision": "fp16"},
             "parallelism": parallelism,
             "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": npus},
         }
@@ -185,10 +185,16 @@ def test_the_whole_local_batch_is_one_microbatch_unless_said_otherwise() -> None
     assert design("vgg-16").key == design_from(design("vgg-16").document()).key
 
 
+def test_a_table_keeps_its_own_name() -> None:
+    table = {"name": "mine", "layers": [{"name": "all", "m": 3548, "n": 2048, "k": 2048}]}
+    assert design(table).document()["workload"]["layers"] == table
+    assert design_from(design(table).document()).key == design(table).key
+
+
 def test_a_model_by_name_or_spelled_out_is_the_same_design() -> None:
     by_model = design_from(
         {
-            "workload": {"model": "resnet-50", "global_batch": 64},
+            "workload": {"model": "resnet-50", "global_batch": 64, "gradient_precision": "fp16"},
             "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
         }
     )
