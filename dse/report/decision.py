@@ -166,7 +166,7 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
     of_all = _describe_aggregate(record)
     parts = [f"Expect {_list(given)}{of_all}", "" if trial.workloads else describe_load(trial.metrics)]
-    parts += [_describe_draw(record, trial)]
+    parts += [_describe_price(record, trial), _describe_draw(record, trial)]
     parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
 
@@ -188,6 +188,14 @@ def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]
     timed = [o.name for o in sure if any(moves(name, "time") for name in o.names)]
     return {*timed[:1], *[o.name for o in sure if o.name not in timed][:1]}
+
+
+def _describe_price(record: StudyRecord, trial: TrialRecord) -> str:
+    """What the cluster costs, unless an objective says so."""
+    price = ((trial.metrics or {}).get("cost") or {}).get("total")
+    if not price or any(name.startswith("cost.") for o in record.objectives for name in o.names):
+        return ""
+    return f"the cluster costs {format_with_unit(price, '$')}"
 
 
 def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:
@@ -337,5 +345,5 @@ def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
 
 def _fate(why: str) -> str:
     if not why:
-        return "others are better"
+        return "other designs beat it"
     return f"it {why}" if why == DOES_NOT_FIT else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"

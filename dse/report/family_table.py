@@ -74,7 +74,7 @@ class FamilyTable:
         lines = [self._join(cells) for cells in zip(*filled, strict=True)]
         if self._is_beside(width) and any(self.phrases):
             lines[-1] += "  what it is"
-        return lines
+        return [line.rstrip() for line in lines]
 
     def rows(self, width: int, most: int) -> list[Row]:
         """The rows, of a line at least and `depth` at most, `most` together; the one to build has the first choice."""

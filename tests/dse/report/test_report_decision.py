@@ -374,7 +374,7 @@ def batches(stays: bool, why: str = "") -> Mapping[int, tuple[AtBatch, ...]]:
     ("stays", "why", "said"),
     [
         (True, "", "half or twice the batch keep it"),
-        (False, "", "at batch 512 others are better"),
+        (False, "", "at batch 512 other designs beat it"),
         (False, "does not fit", "at batch 512 it does not fit"),
         (False, "microbatches fill the batch", "at batch 512 it cannot run (data x microbatch does not divide it)"),
     ],
