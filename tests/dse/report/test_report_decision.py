@@ -310,6 +310,14 @@ def test_throughput_counts_as_time_does() -> None:
     assert found.trial.number == 1
 
 
+@pytest.mark.parametrize(
+    ("names", "said"), [(("iteration_time",), True), (("iteration_time", "energy"), True), (("cost.total",), False)]
+)
+def test_the_price_of_the_cluster_is_said_where_no_objective_is_it(names: tuple[str, ...], said: bool) -> None:
+    record = studies.record([studies.simulated(0, 1.0, 2e7, names)], names)
+    assert ("; the cluster costs 20 M$" in decided(record).sentences[1]) is said
+
+
 @pytest.mark.parametrize("names", [("iteration_time",), ("iteration_time", "energy")])
 def test_without_a_price_nothing_is_said_of_money(names: tuple[str, ...]) -> None:
     record = studies.mixed(60, names)

@@ -41,7 +41,7 @@ CHANGES = [
     ("  zero:", "  zeor:", "parallelism.zeor", ["a known key", "did you mean 'zero'?"]),
     ("system:", "sytem:", "sytem", ["a known key", "did you mean 'system'?"]),
     ("      size: 2", "      sise: 2", "cluster.dimensions[1].sise", ["a known key", "did you mean 'size'?"]),
-    ("  zero:", "  software: deepspeed\n  zero:", "parallelism.software", ["a known key", "at the top of the document"]),
+    ("  zero:", "  software: deepspeed\n  zero:", "parallelism.software", ["a known key", "at the top of the"]),
     ("system:", "microbatch: 1\nsystem:", "microbatch", ["a known key", "it stands in 'parallelism'"]),
     ("bandwidth: 25 GB/s", "bandwidth: 25", "cluster.dimensions[1].bandwidth", ["a bandwidth with its unit", "25"]),
     ("latency: 1.7 us", "latency: 1.7 GB", "cluster.dimensions[1].latency", ["a time such as", "a size ('1.7 GB')"]),
