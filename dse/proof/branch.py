@@ -29,7 +29,7 @@ from simcore.bounds.served import iterations_of
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.document.problem import Path, format_path
-from simcore.memory.expanded import memory_of
+from simcore.memory.expanded import fits, least_memory, memory_of
 from simcore.memory.plan import program_of
 from simcore.metrics import JOB, METRICS, PRICED, is_of, metrics_before, moves
 from simcore.power.draw import draws_of
@@ -103,7 +103,7 @@ class Brancher:
         """The job on each shape where some design of it can be; the rest is cut."""
         own = parse_sound({**shapes[0].parts[0].document, **job.document})
         found: list[JobNode] = []
-        programs: dict[str, tuple[Program | None, Memory | None]] = {}
+        programs: dict[str, tuple[Program | None, Memory | None, str | None]] = {}
         for networks in shapes:
             live = self._sound_mask(own, networks)
             if not live.any():
@@ -111,9 +111,9 @@ class Brancher:
             first = next(family for family, _, where in networks.spans() if live[where].any())
             design = join_designs(own, first.design)
             if networks.memory_key not in programs:
-                programs[networks.memory_key] = _program(design)
-            program, memory = programs[networks.memory_key]
-            broken = self._broken_constraint(design, memory)
+                programs[networks.memory_key] = self._program(design)
+            program, memory, broken = programs[networks.memory_key]
+            broken = broken or self._broken_constraint(design, memory)
             if broken is not None:
                 self._count(broken, int(live.sum()))
                 continue
@@ -293,6 +293,19 @@ class Brancher:
                 return constraint.name
         return None
 
+    def _program(self, design: Design) -> tuple[Program | None, Memory | None, str | None]:
+        """The program of a job and its memory; neither where it is known sooner that it does not fit, and that name.
+
+        That is asked only where it is the first constraint of jobs: a job is counted for the first that it breaks.
+        """
+        first = next((constraint for constraint in self.constraints if constraint.of_job), None)
+        if first is not None and first.is_fits:
+            least = least_memory(design)
+            if least is not None and not fits(design, least):
+                return None, None, first.name
+        program = program_of(design)
+        return (None, None, None) if program.single else (program, memory_of(design, program), None)
+
     def _count(self, rule: str, designs: int) -> None:
         if designs:
             self.cut[rule] = self.cut.get(rule, 0) + designs
@@ -307,11 +320,6 @@ def _kind(family: NetworkFamily) -> str:
         (d.topology, d.tier, d.leaf, d.oversubscription, d.in_network, d.trees) for d in design.cluster.dimensions
     ]
     return repr((design.algorithms, blocks, design.cluster.stragglers, system, design.cost.name))
-
-
-def _program(design: Design) -> tuple[Program | None, Memory | None]:
-    program = program_of(design)
-    return (None, None) if program.single else (program, memory_of(design, program))
 
 
 def _is_of_network(name: str) -> bool:

@@ -38,7 +38,7 @@ class ServingSearch(Search):
         self._queues: dict[str, list[tuple[float, int]]] = {name: [] for name in self._best}
         self._looked_at = 0
         """Jobs that are in the queues."""
-        fits = [c for c in brancher.constraints if c.name.strip() == "fits"]
+        fits = [c for c in brancher.constraints if c.is_fits]
         self._of_two_tokens = Brancher(SECONDS, fits, lifted=True)
         self._places: list[tuple[QueuedJob, Networks, int]] = []
         self._bounds: dict[int, Mapping[str, float | None] | None] = {}

@@ -59,6 +59,11 @@ class Constraint:
         """Whether it speaks of values of the design, beside metrics."""
         return not self.names.issubset(METRICS)
 
+    @property
+    def is_fits(self) -> bool:
+        """Whether it is that the memory holds what must be reserved."""
+        return self.name.strip() == "fits"
+
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Names of the metrics it speaks of."""
@@ -81,7 +86,7 @@ class Constraint:
 
     def measure_violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
         """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
-        if self.name.strip() == "fits":
+        if self.is_fits:
             reserved, capacity = metrics.get("memory.reserved"), metrics["memory.capacity"]
             assert capacity is not None
             missed = -1.0 if reserved is None else reserved / capacity - 1.0

@@ -19,7 +19,7 @@ from simcore.design.memory import ExpandedMemory
 from simcore.document.field import BYTES
 from simcore.document.problem import Path, Problem
 from simcore.document.quantity import write_quantity
-from simcore.memory.footprint import footprint
+from simcore.memory.footprint import first_stage_memory, footprint
 from simcore.memory.reserved import add_reserved, bytes_beside_tensors
 from simcore.memory.streaming import streaming_problems, updating_problems
 from simcore.program import Category, Compute, ModelPart, Operator, Program, Segment
@@ -47,6 +47,12 @@ def capacity(design: Design) -> float:
 def memory_of(design: Design, program: Program) -> Memory:
     """Memory of the fullest stage, with what must be reserved for it (see `reserve`)."""
     return reserve(design, footprint(design, program))
+
+
+def least_memory(design: Design) -> Memory | None:
+    """Memory that a checked design needs at least, before there is a Program; None where nobody knows it."""
+    program = kind_of(design.workload).first_stage(design)
+    return None if program is None else reserve(design, first_stage_memory(design, program))
 
 
 def reserve(design: Design, memory: Memory) -> Memory:

@@ -120,6 +120,11 @@ def footprint(design: Design, program: Program) -> Memory:
     return _fullest_stage(_Alike(Same(program.parts), (*sizes, *held, *kept), design, program))
 
 
+def first_stage_memory(design: Design, program: Program) -> Memory:
+    """Memory of the first stage."""
+    return stage_memory(design, replace(program, microbatches=_telling_microbatches(program)), 0)
+
+
 def _telling_microbatches(program: Program) -> int:
     """So many microbatches keep at the most what all of the program's do: in the steady phase it is the same.
 

@@ -124,6 +124,13 @@ class WorkloadKind(WorkloadForm, ABC):
         """The slices of every group, where the kind says itself who is where; None where degrees decide that."""
         return None
 
+    def first_stage(self, design: Design) -> Program | None:
+        """A Program without operators whose first stage holds no more than that of the design; None: it is not known.
+
+        It is known much sooner than the Program of the design.
+        """
+        return None
+
     def unmodelled(self, design: Design) -> tuple[str, ...]:
         """What results of this kind do not know, a sentence each."""
         return ()

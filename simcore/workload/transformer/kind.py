@@ -15,6 +15,7 @@ from simcore.workload.base import LayersAlone, Repeated, Totals, WorkloadKind
 from simcore.workload.transformer.check import transformer_problems
 from simcore.workload.transformer.counts import forward_flops, model_matrices
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.first_stage import first_stage_of
 from simcore.workload.transformer.huggingface.read import read_configuration
 from simcore.workload.transformer.known_layers import Layers
 from simcore.workload.transformer.layer import LayerKind
@@ -84,6 +85,10 @@ class TransformerTraining(WorkloadKind):
         kinds = dict.fromkeys((ways[kind.degrees].layers, kind) for run in runs for kind, _ in run)
         fewest = min(sum(count for _, count in run) for run in runs)
         return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
+
+    def first_stage(self, design: Design) -> Program | None:
+        """See `WorkloadKind.first_stage`."""
+        return None if design.parallelism.solves else first_stage_of(design)
 
     def repeated(self, design: Design) -> dict[str, Repeated]:
         """See `WorkloadKind.repeated`: also layers."""

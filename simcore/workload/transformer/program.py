@@ -39,7 +39,7 @@ Engine's, and four more where experts' products run side by side on streams of t
 
 
 @dataclass(frozen=True)
-class _Alike:
+class Alike:
     """Designs are alike in their stages where these are equal: many of a search differ in their network alone."""
 
     workload: TransformerWorkload
@@ -83,7 +83,7 @@ class _Stages(NamedTuple):
 def transformer_program(design: Design) -> Program:
     """The Program of a design whose workload is a transformer."""
     workload, p = TransformerWorkload.of(design.workload), design.parallelism
-    stages = _stages(_alike(design))
+    stages = _stages(alike_of(design))
     return Program(
         parts=stages.parts,
         part_of=stages.part_of,
@@ -98,12 +98,13 @@ def transformer_program(design: Design) -> Program:
     )
 
 
-def _alike(design: Design) -> _Alike:
+def alike_of(design: Design) -> Alike:
+    """What the stages of a design depend on."""
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
     memory = design.streamed
     streamed = memory is not None, memory is not None and memory.updates
     software = design.running_software
-    return _Alike(workload, design.parallelism, design.data, software, _traced(design), streamed, design)
+    return Alike(workload, design.parallelism, design.data, software, _traced(design), streamed, design)
 
 
 def _traced(design: Design) -> bool:
@@ -118,7 +119,7 @@ def shapes_of(design: Design) -> Shapes:
 
 
 @lru_cache(maxsize=512)
-def _stages(alike: _Alike) -> _Stages:
+def _stages(alike: Alike) -> _Stages:
     workload, p = alike.workload, alike.parallelism
     design = alike.design.model_copy(update={"workload": workload})
     runs = stage_runs(workload.model, p, workload.sequence)
@@ -182,6 +183,10 @@ class PartBuilder:
     def _layer(self, kind: LayerKind) -> Layer:
         return self.ways[kind.degrees].layers[kind]
 
+    def held(self, kind: LayerKind) -> Amount:
+        """The parameters of a layer."""
+        return self.data.amount_in(kind.degrees, self._layer(kind).parameters)
+
     def part(self, kind: PartKind) -> ModelPart:
         """The part with the layers of its runs, the embedding if it is the first, the head if the last."""
         runs, first, last = kind.runs, kind.first, kind.last
@@ -204,9 +209,9 @@ class PartBuilder:
             alone_forward=alone[0],
             alone_backward=alone[1],
             parameters=held.total,
-            activations=self._kept(runs) + self.ends(last),
+            activations=self.kept(runs) + self.ends(last),
             most_kept=max([self.ends(last), *(self.ways[layer.degrees].layers.kept(layer) for layer, _ in runs)]),
-            working=self.working({kind for kind, _ in runs}, self._kept(runs), first, last),
+            working=self.working({kind for kind, _ in runs}, self.kept(runs), first, last),
             expert_parameters=held.experts,
             apart=self.data.shards_apart(held),
         )
@@ -224,7 +229,7 @@ class PartBuilder:
             way = self.ways[like.degrees]
             self._reshard(now, way, forward, backward)
             layer = self._layer(like).beside() if beside else self._layer(like)
-            parameters = self.data.amount_in(like.degrees, layer.parameters)
+            parameters = self.held(like)
             forward.append(Unit("layer", layer.forward, parameters, count))
             backward.insert(0, Unit("layer", layer.backward, parameters, count))
             now = way
@@ -277,7 +282,8 @@ class PartBuilder:
         passed, _ = self.data.backward(inputs, reduces=False)
         return (passed, passed, *self.data.reducing_weights(weights))
 
-    def _kept(self, runs: Runs) -> float:
+    def kept(self, runs: Runs) -> float:
+        """Bytes that layers keep of a microbatch."""
         return sum(count * self.ways[kind.degrees].layers.kept(kind) for kind, count in runs)
 
     def _edges(self, last: bool) -> float:
