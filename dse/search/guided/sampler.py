@@ -290,7 +290,7 @@ class Guided(Sampler):
             return min(ROUNDS, LINE_ROUNDS), min(ROUND, LINE_ROUND), min(IDLE, LINE_IDLE)
         return ROUNDS, ROUND, IDLE
 
-    def _note_seeding(self, stage: int, done: int) -> None:
+    def _note_seeding(self, stage: int, done: float) -> None:
         """Tell how far the seeding is: the stage, and of it the rounds of small moves."""
         share = done / (SPREAD_WORK + self._round_sizes[0] * STAGES[stage].rounds)
         self.on_note(f"estimated {len(self._candidates.seen):,} candidates", (stage + share) / len(STAGES))
@@ -338,7 +338,10 @@ class Guided(Sampler):
                 beside = kinds[self._turn % len(kinds)]
                 self._keep_all(self._budgets.make_next(beside, jobs, BUDGETS, alike=True))
         else:
-            self._keep_all(self._led.make_on(designs, rounds))
+            for place, candidate in enumerate(self._led.make_on(designs, rounds)):
+                self._keep(candidate)
+                if self._stage < len(STAGES):  # nearly all is done in the first round, which orders the jobs of a shape
+                    self._note_seeding(self._stage, SPREAD_WORK * min(1.0, place / len(designs)))
 
     def _look_across(self, designs: list[Candidate]) -> None:
         """Keep candidates with the jobs of `designs` on the networks of other shapes, and the shares that suit them."""
