@@ -127,6 +127,8 @@ class Software(Frozen):
     """What the stack takes of the memory beside the tensors."""
     measured_on: tuple[str, ...] = ()
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
+    measured_zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] = ()
+    """ZeRO stages of these iterations; empty: not known."""
     not_on: tuple[str, ...] = ()
     """Names of NPUs that it is not made for."""
     not_in: tuple[Precision, ...] = ()

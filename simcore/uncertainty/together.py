@@ -71,15 +71,15 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     """
     degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
-    # What a stack is not made for says nothing of its times; what it computes again, and what it does on its NPUs, the
+    # What a stack is not made for, and what was measured with it, says nothing of its times; what it computes again, and what it does on its NPUs, the
     # names of a stack and of a device say, too.
     launched = design.software.execution or "eager"
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys(("not_on", "not_in", "only", "on", "recomputes", "schedule"), True),
+            **dict.fromkeys(("measured_zero", "not_on", "not_in", "only", "on", "recomputes", "schedule"), True),
             "exchange": design.software.exchange is None,
             "memory": {"left_out_on"},
-            "sources": {"not_on", "not_in", "only", "on", "left_out_on", "schedule"},
+            "sources": {"measured_zero", "not_on", "not_in", "only", "on", "left_out_on", "schedule"},
         }
     )
     layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json()}"

@@ -85,6 +85,22 @@ def test_software_that_nothing_was_fitted_to_has_the_errors_of_the_wrong_stack()
     )
 
 
+@pytest.mark.parametrize(
+    ("software", "zero", "said"),
+    [
+        ("megatron-core", 1, ""),
+        ("megatron-core", 3, ", none with ZeRO-3"),
+        ("deepspeed", 2, ", none with ZeRO-2"),
+        ("pytorch-fsdp", 3, ""),
+    ],
+)
+def test_a_sharding_that_was_never_measured_is_told(software: str, zero: int, said: str) -> None:
+    changes = {"parallelism.zero": zero, "parallelism.tensor": 4}
+    told = provenance(trained("a100-80gb", software).with_(changes))["software"]
+    assert told == provenance(trained("a100-80gb", software))["software"] + said
+    assert "none with" not in provenance(trained("a100-80gb", software).with_("parallelism.zero", zero))["software"]
+
+
 def test_a_data_sheet_alone_has_a_prior() -> None:
     assert ratios(trained("v100-32gb")) == ratios(trained("tpu-v4")) == DATA_SHEET
 

@@ -39,7 +39,7 @@ def written_software(stack: str, device: str, values: Values, origin: str, ratio
     own = {PARAMETERS[name].path: value for name, value in values.items() if PARAMETERS[name].of == "software"}
     for path, value in own.items():
         software = put(software, path, value)
-    document = software.model_dump(mode="json", exclude={"sources"}, exclude_none=True)
+    document = software.model_dump(mode="json", exclude={"sources", "measured_zero"}, exclude_none=True)
     sources = {**software.sources, **{path[0]: origin for path in own}, "interval": origin}
     measured_on = sorted({*software.measured_on, device})
     return {
