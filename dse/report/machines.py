@@ -12,6 +12,8 @@ from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.space.objective import losses
 from dse.whatif.answers import Machine
 from dse.whatif.machines import machine_of
+from simcore.check.load import parse_design
+from simcore.provenance import evidence
 
 _SHOWN = 4
 
@@ -53,12 +55,18 @@ def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
         return ""
     first, *others = found
     values = ", ".join(format_with_unit(first.values[o.name], o.unit, o.name) for o in record.objectives)
-    told = [
-        f"{clean_text(first.name)} ({values}) belongs on the front in {format_percent(first.on_front)} of the scenarios"
-    ]
-    told += [f"{clean_text(machine.name)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
+    told = [f"{_named(first, values)} belongs on the front in {format_percent(first.on_front)} of the scenarios"]
+    told += [f"{_named(machine)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
     told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
     return f"Other machines, by the best designs found on them: {', '.join(told)}"
+
+
+def _named(machine: Machine, values: str = "") -> str:
+    """Its name and values, and that its times rest on its data sheet, where no kernels of its kind were measured."""
+    design = parse_design(machine.design)[0]
+    known = design is None or evidence(design).device != "data sheet"
+    told = "; ".join(text for text in (values, "" if known else "data sheet alone") if text)
+    return f"{clean_text(machine.name)} ({told})" if told else clean_text(machine.name)
 
 
 def _describe_missed(record: StudyRecord, found: Sequence[Machine]) -> str:

@@ -133,9 +133,8 @@ def test_the_decision_says_how_often_another_machine_belongs_on_the_front(fastes
     record, folder = fastest
     text = told(record, folder, on_front=0.125)
     assert text.startswith("Other machines, by the best designs found on them: a100-80gb (")
-    assert (
-        " belongs on the front in 12 % of the scenarios, v100-32gb in 12 %; h100-80gb, which is to be built, " in text
-    )
+    assert " belongs on the front in 12 % of the scenarios, v100-32gb (data sheet alone) in 12 %; " in text
+    assert "; h100-80gb, which is to be built, " in text
     summary = summarize(record, answer_what_if(record, folder))
     assert describe_machines(record, summary) in describe_decision(record, summary).sentences
     assert describe_machines(record, summarize(record)) == ""
