@@ -15,6 +15,10 @@ from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
 
 _LONGEST = 40
+_OF_DIMENSIONS = {"nics": "{} NICs a node", "oversubscription": "{}:1 oversubscribed"}
+"""What dimensions have, as it is said where one of them alone has it."""
+_OF_RATES = ("efficiency", "affinity")
+"""What each fabric has of its own: where every bandwidth has one of these, it is not said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ def compare(designs: Sequence[Document | None], first: Sequence[str] = ()) -> Co
 def _is_implied(name: str, told: Sequence[Mapping[str, str]]) -> bool:
     """Whether an aspect follows from another one in all these designs: latencies from topologies, parts from names."""
     aspect = BY_NAME.get(name)
-    leader = _whole_of(name) if aspect is None else aspect.follows
+    whole = "bandwidth" if name in _OF_RATES else _whole_of(name)
+    leader = whole if aspect is None else aspect.follows
     return leader is not None and len({(t.get(leader), t.get(name)) for t in told}) == len(
         {t.get(leader) for t in told}
     )
@@ -95,6 +100,10 @@ def _order_names(told: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _phrase(name: str, text: str, *, quiet: bool) -> str:
     aspect, text = BY_NAME.get(name), shorten_text(text, _LONGEST)
+    if aspect is None and quiet and is_default_extra(name, text):
+        return ""
     if aspect is None:
-        return "" if quiet and is_default_extra(name, text) else f"{shorten_text(name, _LONGEST)} {text}"
+        own = [value for value in text.split("/") if value != MISSING and not is_default_extra(name, value)]
+        said = _OF_DIMENSIONS.get(name) if len(own) == 1 else None
+        return f"{shorten_text(name, _LONGEST)} {text}" if said is None else said.format(own[0].replace(",", ":1, then "))
     return "" if quiet and text == aspect.quiet else aspect.phrase.format(text)

@@ -90,7 +90,8 @@ class FamilyTable:
         return [Row(tuple(found[index]), marked) for index, marked in enumerate(self.recommended)]
 
     def _lines(self, index: int, width: int, most: int) -> list[str]:
-        numbers, phrases = self._join([column.cells[index] for column in self.columns]), self.phrases[index]
+        numbers = self._join([column.cells[index] for column in self.columns])
+        phrases = tell_apart(self.phrases, self._room(width) if self._is_beside(width) else width - _INDENT)[index]
         if not self._is_beside(width):
             told = pack_phrases(phrases, width - _INDENT, most - 1)
             return [numbers, *(" " * _INDENT + line for line in told)]
@@ -189,6 +190,24 @@ def _losses(objective: Objective, found: Sequence[Family]) -> Column:
     losses = [objective.sign * (end - best) / abs(best) if best else None for end in ends]
     cells = tuple("best" if not index else format_change(loss, objective.sign) for index, loss in enumerate(losses))
     return Column(("against", "best"), cells)
+
+
+def tell_apart(rows: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...]]:
+    """The phrases of rows; where several begin with one line, what tells them apart comes after the first phrase."""
+    found = [tuple(row) for row in rows]
+    for _ in rows:
+        begun: dict[str, list[int]] = {}
+        for index, row in enumerate(found):
+            begun.setdefault("".join(pack_phrases(row, width, 1)), []).append(index)
+        before = [*found]
+        for alike in begun.values():
+            shared = set.intersection(*(set(before[index]) for index in alike))
+            for index in alike if len(alike) > 1 else ():
+                row = before[index]
+                found[index] = (*row[:1], *sorted(row[1:], key=shared.__contains__))
+        if found == before:
+            break
+    return found
 
 
 def pack_phrases(phrases: Sequence[str], width: int, most: int) -> list[str]:

@@ -117,7 +117,21 @@ def test_extras_of_a_dimension_are_said_unless_they_are_defaults() -> None:
     first, second = studies.design(), studies.design()
     second["cluster"]["dimensions"][1]["oversubscription"] = 2.0
     assert compare([first, second]).rows == (("1/1",), ("1/2",))
-    assert "oversubscription 1/2" in compare([second]).common
+    assert "2:1 oversubscribed" in compare([second]).common
+    second["cluster"]["dimensions"][1]["oversubscription"] = [2.0, 4.0]
+    assert "2:1, then 4:1 oversubscribed" in compare([second]).common
+
+
+def test_nics_are_counted_and_what_each_bandwidth_has_of_its_own_is_not_said() -> None:
+    first, second = studies.design(outer=25), studies.design(outer=50)
+    for design, nics, share in ((first, 4, 0.5), (second, 8, 0.7)):
+        design["cluster"]["dimensions"][1] |= {"nics": nics, "efficiency": share}
+    found = compare([first, second])
+    assert [phrases[-1] for phrases in found.phrases] == ["4 NICs a node", "8 NICs a node"]
+    assert "efficiency" not in found.columns
+    third = studies.design(outer=50)
+    third["cluster"]["dimensions"][1] |= {"nics": 8, "efficiency": 0.6}
+    assert "efficiency" in compare([first, second, third]).columns
     assert "oversubscription" not in compare([first]).common
 
 

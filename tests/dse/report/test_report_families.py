@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.families import Family, _labels, families, is_joined, most_families
+from dse.report.family_table import pack_phrases, tell_apart
 from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, Scenarios, Sureness
 
@@ -105,3 +106,23 @@ def test_there_are_as_many_families_as_there_is_room_for_where_all_are_equally_f
     far = 3.0 * (1.0 - np.eye(12))
     assert len({*_labels(far, 6).tolist()}) == 6
     assert len({*_labels(far, 12).tolist()}) == 12
+
+
+def test_rows_that_begin_alike_say_what_tells_them_apart_after_their_first_phrase() -> None:
+    alike = [("512 x h100", "SW(8)_SW(64)", "450/50 GB/s", ratio) for ratio in ("2:1", "4:1")]
+    other = ("512 x h100", "SW(8)_SW(64)", "450/25 GB/s", "2:1")
+    alone = ("64 x b200", "SW(8)_SW(8)", "t8")
+    told = tell_apart([*alike, other, alone, ()], 28)
+    assert told[0][:2] == ("512 x h100", "2:1")
+    assert told[1][:2] == ("512 x h100", "4:1")
+    assert told[2][:2] == ("512 x h100", "450/25 GB/s")
+    assert told[3:] == [alone, ()]
+    lines = ["".join(pack_phrases(row, 28, 1)) for row in told]
+    assert len({*lines}) == len(lines)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6), max_size=6), st.integers(4, 20))
+def test_what_tells_rows_apart_loses_no_phrase(rows: list[list[str]], width: int) -> None:
+    told = tell_apart(rows, width)
+    assert [sorted(row) for row in told] == [sorted(row) for row in rows]
+    assert [row[:1] for row in told] == [tuple(row[:1]) for row in rows]
