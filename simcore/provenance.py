@@ -46,9 +46,14 @@ def _usual_elsewhere(npu: str) -> str:
     return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
 
 
-def _of_sharding(design: Design) -> str:
-    """That no measured iteration shards as the design does."""
-    zero, known = design.parallelism.zero, design.software.measured_zero
+def _never_measured(design: Design) -> str:
+    """What of a design none of the measured iterations of its stack has: its kind of model, else its sharding."""
+    software, zero = design.software, design.parallelism.zero
+    if not software.measured_on or not design.workload.computes:
+        return ""
+    if design.workload.measured_as not in (software.interval or {}):
+        return ", none of such a model"
+    known = software.measured_zero
     return f", none with ZeRO-{zero}" if known and zero not in known and design.sharding_npus > 1 else ""
 
 
@@ -66,7 +71,7 @@ def _asked(design: Design) -> tuple[Any, ...]:
     workload, p = design.workload, design.parallelism
     needed = workload.tokens_needed
     running = workload.computes, workload.measured_as, needed and needed.why, p.expert > 1, p.dispatch
-    return Same(design.cluster), Same(design.software), *running, _of_sharding(design)
+    return Same(design.cluster), Same(design.software), *running, _never_measured(design)
 
 
 @once_for(_asked, 4096)
@@ -84,7 +89,7 @@ def provenance(design: Design) -> dict[str, str]:
         "software": f"{name}: "
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
-        + _of_sharding(design)
+        + _never_measured(design)
         + (_usual_elsewhere(npu.name) if npu.name in software.not_on else "")
         + _how_it_runs(design),
         "interval": _of_interval(found),

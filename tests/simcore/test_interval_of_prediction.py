@@ -101,6 +101,17 @@ def test_a_sharding_that_was_never_measured_is_told(software: str, zero: int, sa
     assert "none with" not in provenance(trained("a100-80gb", software).with_("parallelism.zero", zero))["software"]
 
 
+@pytest.mark.parametrize(
+    ("model", "software"), [("mixtral-8x7b", "pytorch-fsdp"), ("resnet-50", "pytorch-fsdp"), ("dlrm-mlperf", "maxtext")]
+)
+def test_a_kind_of_model_that_was_never_measured_is_told(model: str, software: str) -> None:
+    workload = {"model": model, "global_batch": 64, "precision": "bf16"}
+    cluster = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 8}
+    told = provenance(design_from({"workload": workload, "cluster": cluster, "software": software}))["software"]
+    assert told.endswith(", none of such a model")
+    assert "ZeRO" not in told
+
+
 def test_a_data_sheet_alone_has_a_prior() -> None:
     assert ratios(trained("v100-32gb")) == ratios(trained("tpu-v4")) == DATA_SHEET
 
