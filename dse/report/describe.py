@@ -104,6 +104,7 @@ def _phrase(name: str, text: str, *, quiet: bool) -> str:
         return ""
     if aspect is None:
         own = [value for value in text.split("/") if value != MISSING and not is_default_extra(name, value)]
-        said = _OF_DIMENSIONS.get(name) if len(own) == 1 else None
-        return f"{shorten_text(name, _LONGEST)} {text}" if said is None else said.format(own[0].replace(",", ":1, then "))
+        if name in _OF_DIMENSIONS and len(own) == 1:
+            return _OF_DIMENSIONS[name].format(own[0].replace(",", ":1, then "))
+        return f"{shorten_text(name, _LONGEST)} {text}"
     return "" if quiet and text == aspect.quiet else aspect.phrase.format(text)

@@ -71,8 +71,8 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     """
     degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
-    # What a stack is not made for, and what was measured with it, says nothing of its times; what it computes again, and what it does on its NPUs, the
-    # names of a stack and of a device say, too.
+    # What a stack is not made for, and what was measured with it, says nothing of its times; what it computes again,
+    # and what it does on its NPUs, the names of a stack and of a device say, too.
     launched = design.software.execution or "eager"
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
