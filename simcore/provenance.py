@@ -52,7 +52,7 @@ def _never_measured(design: Design) -> str:
     if not software.measured_on or not design.workload.computes:
         return ""
     if design.workload.measured_as not in (software.interval or {}):
-        return ", none of such a model"
+        return ", none of such a workload"
     known = software.measured_zero
     return f", none with ZeRO-{zero}" if known and zero not in known and design.sharding_npus > 1 else ""
 

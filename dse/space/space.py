@@ -34,6 +34,7 @@ from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
 from dse.space.stack import MADE_FOR
 from dse.space.template import parse_template
+from dse.space.usual_prices import price_notices
 from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
 from simcore.document.problem import InputError, Problem, Refusal
@@ -185,7 +186,10 @@ def space_from(document: Document, name: str) -> Space:
         constraints = (*stance.constraints, *constraints)
     jobs, of_batches = settle_jobs(template, jobs, objectives, _variations)
     facts = fact_notices(template if not jobs else {**template, **jobs[0].template}, _variations)
-    whole, bought, notices = {**template, **stance.keys}, (jobs, futures, plans), (*stance.notices, *of_batches, *facts)
+    named = [name for objective in objectives for name in objective.names]
+    prices = price_notices(data, [*named, *(name for constraint in constraints for name in constraint.metrics)])
+    notices = (*stance.notices, *prices, *of_batches, *facts)
+    whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
     return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)
 
 

@@ -108,7 +108,7 @@ def test_a_kind_of_model_that_was_never_measured_is_told(model: str, software: s
     workload = {"model": model, "global_batch": 64, "precision": "bf16"}
     cluster = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 8}
     told = provenance(design_from({"workload": workload, "cluster": cluster, "software": software}))["software"]
-    assert told.endswith(", none of such a model")
+    assert told.endswith(", none of such a workload")
     assert "ZeRO" not in told
 
 
