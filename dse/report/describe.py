@@ -7,7 +7,7 @@ appears under its own path as soon as it differs, so nothing that tells two desi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, jobs_of, shorten_value
@@ -15,7 +15,10 @@ from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
 
 _LONGEST = 40
-_OF_DIMENSIONS = {"nics": "{} NICs a node", "oversubscription": "{}:1 oversubscribed"}
+_OF_DIMENSIONS: Mapping[str, Callable[[str], str]] = {
+    "nics": lambda count: f"{count} NIC{'s' * (count != '1')}",
+    "oversubscription": lambda ratios: f"{ratios.replace(',', ':1, then ')}:1 oversubscribed",
+}
 """What dimensions have, as it is said where one of them alone has it."""
 _OF_RATES = ("efficiency", "affinity")
 """What each fabric has of its own: where every bandwidth has one of these, it is not said."""
@@ -105,6 +108,6 @@ def _phrase(name: str, text: str, *, quiet: bool) -> str:
     if aspect is None:
         own = [value for value in text.split("/") if value != MISSING and not is_default_extra(name, value)]
         if name in _OF_DIMENSIONS and len(own) == 1:
-            return _OF_DIMENSIONS[name].format(own[0].replace(",", ":1, then "))
+            return _OF_DIMENSIONS[name](own[0])
         return f"{shorten_text(name, _LONGEST)} {text}"
     return "" if quiet and text == aspect.quiet else aspect.phrase.format(text)

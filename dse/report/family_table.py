@@ -5,7 +5,7 @@ Where there is room the description stands beside the numbers, else below them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -203,11 +203,17 @@ def tell_apart(rows: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...
         for alike in begun.values():
             shared = set.intersection(*(set(before[index]) for index in alike))
             for index in alike if len(alike) > 1 else ():
-                row = before[index]
-                found[index] = (*row[:1], *sorted(row[1:], key=shared.__contains__))
+                found[index] = _begin_with_own(before[index], shared, width)
         if found == before:
             break
     return found
+
+
+def _begin_with_own(row: Sequence[str], shared: Collection[str], width: int) -> tuple[str, ...]:
+    """A row's phrases: the first one, what others do not share with it, and the rest; first what fits into a line."""
+    first, others = row[:1], row[1:]
+    fitting = {phrase for phrase in others if len(", ".join((*first, phrase))) < width}
+    return (*first, *sorted(others, key=lambda phrase: (phrase in shared, phrase not in fitting)))
 
 
 def pack_phrases(phrases: Sequence[str], width: int, most: int) -> list[str]:
