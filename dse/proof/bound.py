@@ -2,10 +2,9 @@
 
 Only what the bound depends on is enumerated: workload, NPU, shape of the network, prices. Cost counts the least
 bandwidth that each dimension can have, and so does power, unless a budget of bandwidth is shared, where it counts the
-nodes alone; time is the least of any job on the best network
-(`dse.proof.relax`), or, where there are too many jobs, that of the model's FLOPs at the peak. The least times of a
-shape are looked for only as long as it promises more than others; a shape whose bounds break a constraint does not
-count.
+nodes alone. Time is the least of any job on the best network (`dse.proof.relax`), or, where there are too many jobs,
+that of the model's FLOPs at the peak. The least times of a shape are looked for only as long as it promises more than
+others; a shape whose bounds break a constraint does not count.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.whatif.machines import npu_of
+from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.collective.routed import Library
 from simcore.design.software import Execution, OnNpus, Software
@@ -21,8 +22,8 @@ from simcore.simulate import simulate
 
 WORTH_SAYING = 0.02
 """Share of the iteration time below which nothing is said."""
-_QUICK = ("fast", "flow")
-"""Engines whose designs a report simulates unbidden."""
+_QUICK = "fast"
+"""The engine whose designs a report simulates unbidden: others may take long."""
 _WORDS = {"eager": "kernel by kernel", "compiled": "from compiled code", "graph": "as graphs"}
 
 
@@ -34,7 +35,10 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
     """
     design = None if trial.design is None else parse_design(trial.design)[0]
     metrics = trial.metrics or {}
-    if design is None or design.jobs is not None or not design.software.name or metrics.get("engine") not in _QUICK:
+    seconds = metrics.get("iteration_time_s")
+    if design is None or design.jobs is not None or not design.software.name:
+        return
+    if not seconds or metrics.get("engine") != _QUICK:
         return
     npu, stack = design.cluster.npu.name, design.software
     own = _ways(stack, npu)
@@ -43,11 +47,14 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
         return
     there = _ways(stack, other)
     alike = design.model_copy(update={"software": stack.model_copy(update=there._asdict())})
-    seconds, alike_seconds = metrics["iteration_time_s"], simulate(alike, engine_named("auto")).iteration_time_s
+    if check(alike):  # a journal of a stranger may hold a design that breaks rules
+        return
+    alike_seconds = simulate(alike, engine_named(_QUICK)).iteration_time_s
     change = alike_seconds / seconds - 1
     if abs(change) < WORTH_SAYING:
         return
-    name, then = clean_text(stack.name), format_with_unit(alike_seconds, "s", "iteration_time")
+    name, npu, other = map(clean_text, (stack.name, npu, other))
+    then = format_with_unit(alike_seconds, "s", "iteration_time")
     yield (
         f"Recipes of {name} launch {_WORDS[own.execution]} on {npu} and {_WORDS[there.execution]} on {other}: as on "
         f"{other}, trial {trial.number} would take {then}, {format_percent(abs(change))} "

@@ -45,7 +45,7 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
     return entry["msg"].removeprefix("Input should be "), format_value(found), ""
 
 
-_PREFIXED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKMBGT])\s*")
+_PREFIXED = re.compile(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([kKMBGT])\s*")
 _POWERS = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12}
 
 
