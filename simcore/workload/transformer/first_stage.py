@@ -11,7 +11,6 @@ from functools import lru_cache
 from simcore.design.design import Design
 from simcore.program import ModelPart, Program
 from simcore.workload.data_parallel import Amount
-from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.program import Alike, PartBuilder, alike_of, place_parts, shapes_of
 from simcore.workload.transformer.stages import Runs, stage_runs
 
@@ -36,8 +35,9 @@ def first_stage_of(design: Design) -> Program:
 @lru_cache(maxsize=512)
 def _parts(alike: Alike) -> tuple[ModelPart, ...]:
     """The first stage's chunks."""
-    p, workload = alike.parallelism, TransformerWorkload.of(alike.workload)
-    builder = PartBuilder(alike.design.model_copy(update={"workload": workload}), shapes_of(alike.design))
+    p, workload = alike.parallelism, alike.workload
+    design = alike.design.model_copy(update={"workload": workload})
+    builder = PartBuilder(design, shapes_of(design))
     placed = place_parts(p, stage_runs(workload.model, p, workload.sequence))
     own = sorted((place, kind.runs) for place, kind in placed if place % p.pipeline == 0)
     return tuple(_part(builder, runs) for _, runs in own)
