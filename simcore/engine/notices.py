@@ -35,9 +35,12 @@ ONE_LINK = (
 
 
 def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
+    kind = kind_of(design.workload)
     yield from unmodelled_penalties(design)
     if design.parallelism.expert > 1:
-        yield UNEVEN if kind_of(design.workload).trained else UNEVEN_SERVED
+        yield UNEVEN if kind.trained else UNEVEN_SERVED
+    if kind.uneven and design.cluster.npus > 1:
+        yield kind.uneven
     if _offloads_over_pcie(design):
         yield ONE_LINK
     if engine == "flow":

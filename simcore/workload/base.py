@@ -91,6 +91,8 @@ class WorkloadKind(WorkloadForm, ABC):
     nothing. None: not at all, and only the bounds of `totals` hold."""
     explicit: bool = False
     """Whether Programs of this kind carry a graph (`Program.graph`), which few engines play."""
+    uneven: str = ""
+    """What several NPUs share unevenly in practice, and evenly here, in words; empty where that is nothing."""
     exact: bool = False
     """Whether tests hold the bounds of many networks at once to this kind, so that exact search relies on them."""
 

@@ -34,6 +34,7 @@ class RecommenderTraining(WorkloadKind):
 
     section = RecommenderWorkload
     exact = True
+    uneven = "uneven tables: all have as many lookups here, and in training all NPUs wait for the one with the hottest tables"
     catalogue = "recommenders"
     same_group = {"expert": "data"}  # noqa: RUF012
     jobs_by = "programs"

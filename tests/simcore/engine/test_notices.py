@@ -154,6 +154,18 @@ def test_experts_on_several_npus_may_be_busy_unevenly(expert: int, said: bool) -
     assert (UNEVEN in notices_of("fast", design)["not_modelled"]) == said
 
 
+@pytest.mark.parametrize(
+    ("model", "npus", "said"), [("dlrm-mlperf", 8, True), ("dlrm-mlperf", 1, False), ("resnet-50", 8, False)]
+)
+def test_so_may_the_tables_of_a_recommender_on_several_npus(model: str, npus: int, said: bool) -> None:
+    document = {
+        "workload": {"model": model, "global_batch": 1024, "precision": "fp16"},
+        "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": npus},
+    }
+    told = notices_of("fast", design_from(document))["not_modelled"]
+    assert any(text.startswith("uneven tables: ") for text in told) is said
+
+
 @pytest.mark.parametrize(("expert", "said"), [(1, False), (8, True)])
 def test_so_may_those_of_a_model_that_is_served(expert: int, said: bool) -> None:
     design = design_from(
