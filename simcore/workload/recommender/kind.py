@@ -34,7 +34,7 @@ class RecommenderTraining(WorkloadKind):
 
     section = RecommenderWorkload
     exact = True
-    uneven = "uneven tables: all have as many lookups here, and in training all NPUs wait for the one with the hottest tables"
+    uneven = "uneven tables: all have as many lookups here, and in training all wait for the NPU of the hottest"
     catalogue = "recommenders"
     same_group = {"expert": "data"}  # noqa: RUF012
     jobs_by = "programs"
