@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from dse.evaluate.record import VALID, State, TunedRecord
+from dse.space.asked import names_in
 from dse.space.constraint import Constraint
 from dse.space.interval import design_bound
 from dse.space.objective import Objective
@@ -103,8 +104,7 @@ class Evaluator:
     @cached_property
     def _named(self) -> frozenset[str]:
         """What objectives and constraints speak of."""
-        objectives = (name for objective in self.objectives for name in objective.names)
-        return frozenset(objectives) | {name for constraint in self.constraints for name in constraint.metrics}
+        return frozenset(names_in(self.objectives, self.constraints))
 
     def prepare(self) -> None:
         """Import the engine now. Raises `InputError` where there is none of its name."""

@@ -18,6 +18,7 @@ from dse.proof.join import join_designs, neutral_network
 from dse.proof.losses import Known, Mask, excluded_masks, loss_bounds, names_of_values, number_at
 from dse.proof.parts import JOB as JOB_SECTIONS
 from dse.proof.parts import Networks, SpacePart, own_problems, parse_sound
+from dse.space.asked import names_in
 from dse.space.constraint import Constraint
 from dse.space.objective import Objective
 from dse.space.screen import is_known_before
@@ -216,8 +217,7 @@ class Brancher:
     @cached_property
     def _energetic(self) -> bool:
         """Whether an objective or a constraint goes with the energy of an iteration."""
-        wanted = [*(n for o in self.objectives for n in o.names), *(n for c in self.constraints for n in c.metrics)]
-        return any(moves(name, "energy") for name in wanted)
+        return any(moves(name, "energy") for name in names_in(self.objectives, self.constraints))
 
     @cached_property
     def _late(self) -> list[Constraint]:

@@ -23,6 +23,7 @@ from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, whole_budget
 from dse.proof.parts import JOB, Networks, SpacePart, is_tied
 from dse.proof.unsold import sold_only
+from dse.space.asked import names_in
 from dse.space.fill import npus_count, template_count
 from dse.space.npus import following_product
 from dse.space.space import Space
@@ -44,8 +45,7 @@ class LeastTimes:
         self._known: dict[Key, Search] = {}
         self._lifted: dict[bool, list[Networks]] = {}
         self._tied, self._sold = is_tied(space.template), sold_only(space)
-        wanted = [*(n for o in space.objectives for n in o.names), *(n for c in space.constraints for n in c.metrics)]
-        self._energy = any(moves(name, "energy") for name in wanted)
+        self._energy = any(moves(name, "energy") for name in names_in(space.objectives, space.constraints))
         self._table = table_of(space.template, energetic=self._energy)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job], lifted=True)
 

@@ -7,7 +7,7 @@ Topology is written `Ring(4)_FC(8)_SW(32)`, innermost dimension first, as in LIB
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -296,6 +296,16 @@ def _shorten_levels(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(f"{entry:g}" if isinstance(entry, float) else shorten_value(entry) for entry in value)
     return shorten_value(value)
+
+
+def say_nics(count: str) -> str:
+    """So many NICs."""
+    return f"{count} NIC{'s' * (count != '1')}"
+
+
+def say_oversubscription(ratios: Sequence[str]) -> str:
+    """How thin uplinks are, level by level."""
+    return f"{':1, then '.join(ratios)}:1 oversubscribed"
 
 
 def is_default_extra(name: str, text: str) -> bool:

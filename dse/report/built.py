@@ -7,7 +7,17 @@ from math import prod
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
-from dse.report.aspects import BY_NAME, DEGREES, USUAL_SCHEDULE, Document, dimensions_of, jobs_of, shorten_value
+from dse.report.aspects import (
+    BY_NAME,
+    DEGREES,
+    USUAL_SCHEDULE,
+    Document,
+    dimensions_of,
+    jobs_of,
+    say_nics,
+    say_oversubscription,
+    shorten_value,
+)
 from dse.report.describe import headline
 from dse.report.units import clean_text, format_percent
 
@@ -66,10 +76,10 @@ _FABRIC: dict[str, Callable[[Any], str]] = {
     "sides": lambda sides: f"a torus of {sides.replace('/', ' x ')}",
     "twisted": lambda _: "twisted",
     "leaf": lambda size: f"leaves of {size}",
-    "oversubscription": lambda ratio: f"{ratio.replace('/', ':1, then ')}:1 oversubscribed",
+    "oversubscription": lambda ratios: say_oversubscription(ratios.split("/")),
     "routing": lambda name: f"{name} routing",
     "connections": lambda count: f"{count} connections",
-    "nics": lambda count: f"{count} NIC{'s' * (count != '1')} a node",
+    "nics": lambda count: f"{say_nics(count)} a node",
     "switch": lambda name: f"{name} switches",
     "in_network": lambda _: "reduction in switches",
 }

@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dse.report.aspects import ASPECTS, BY_NAME, Document, dimension_extras, is_default_extra, jobs_of, shorten_value
+from dse.report.aspects import (
+    ASPECTS,
+    BY_NAME,
+    Document,
+    dimension_extras,
+    is_default_extra,
+    jobs_of,
+    say_nics,
+    say_oversubscription,
+    shorten_value,
+)
 from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
 
 _LONGEST = 40
 _OF_DIMENSIONS: Mapping[str, Callable[[str], str]] = {
-    "nics": lambda count: f"{count} NIC{'s' * (count != '1')}",
-    "oversubscription": lambda ratios: f"{ratios.replace(',', ':1, then ')}:1 oversubscribed",
+    "nics": say_nics,
+    "oversubscription": lambda ratios: say_oversubscription(ratios.split(",")),
 }
 """What dimensions have, as it is said where one of them alone has it."""
 _OF_RATES = ("efficiency", "affinity")
@@ -103,9 +113,9 @@ def _order_names(told: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _phrase(name: str, text: str, *, quiet: bool) -> str:
     aspect, text = BY_NAME.get(name), shorten_text(text, _LONGEST)
-    if aspect is None and quiet and is_default_extra(name, text):
-        return ""
     if aspect is None:
+        if quiet and is_default_extra(name, text):
+            return ""
         own = [value for value in text.split("/") if value != MISSING and not is_default_extra(name, value)]
         if name in _OF_DIMENSIONS and len(own) == 1:
             return _OF_DIMENSIONS[name](own[0])

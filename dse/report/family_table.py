@@ -79,19 +79,19 @@ class FamilyTable:
     def rows(self, width: int, most: int) -> list[Row]:
         """The rows, of a line at least and `depth` at most, `most` together; the one to build has the first choice."""
         order = sorted(range(len(self.recommended)), key=lambda index: not self.recommended[index])
-        found = {index: self._lines(index, width, 1) for index in order}
+        phrases = tell_apart(self.phrases, self._room(width) if self._is_beside(width) else width - _INDENT)
+        found = {index: self._lines(index, phrases[index], width, 1) for index in order}
         spare = most - len(order)
         for depth in range(2, self.depth + 1):
             for index in order:
-                longer = self._lines(index, width, depth)
+                longer = self._lines(index, phrases[index], width, depth)
                 if spare > 0 and len(longer) > len(found[index]):
                     found[index] = longer
                     spare -= 1
         return [Row(tuple(found[index]), marked) for index, marked in enumerate(self.recommended)]
 
-    def _lines(self, index: int, width: int, most: int) -> list[str]:
+    def _lines(self, index: int, phrases: Sequence[str], width: int, most: int) -> list[str]:
         numbers = self._join([column.cells[index] for column in self.columns])
-        phrases = tell_apart(self.phrases, self._room(width) if self._is_beside(width) else width - _INDENT)[index]
         if not self._is_beside(width):
             told = pack_phrases(phrases, width - _INDENT, most - 1)
             return [numbers, *(" " * _INDENT + line for line in told)]

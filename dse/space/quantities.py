@@ -41,7 +41,6 @@ _WRITTEN = re.compile(
 )
 _WORD = r"(?!(?:and|or|not|in|is|if|else)\b)[A-Za-zµμ$][\w$/]*|%(?=\s*(?:$|\)|and\b|or\b))"
 _WITH_WORD = re.compile(rf"{_QUOTED}|({_NUMBER})\s*({_WORD})")
-_PREFIXES = "kMGT"
 _STAND_IN = "quantity__"
 
 Dimension = dict[str, int]
@@ -93,10 +92,10 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def _suggest_unit(unit: str, text: str) -> str:
-    """The unit that was meant in an expression: of a prefix alone that of the first metric in it, such as M$."""
+    """The unit that was meant in an expression: after a prefix alone that of the first metric in it, such as M$."""
     metrics = (METRICS[name].unit for name in re.findall(r"[a-z_][\w.]*", text) if name in METRICS)
     whole = unit + next(metrics, "")
-    if unit in _PREFIXES and whole in _UNITS:
+    if whole in _UNITS:
         return f"did you mean '{whole}'?"
     same = [known for known in _UNITS if known.lower() == unit.lower()]
     hint = f"did you mean '{same[0]}'?" if same else suggest_nearest(unit, _UNITS)

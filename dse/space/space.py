@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.space.asked import names_in
 from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
 from dse.space.constraint import Constraint, memory_problems, parse_constraints, usual_constraints
@@ -186,8 +187,8 @@ def space_from(document: Document, name: str) -> Space:
         constraints = (*stance.constraints, *constraints)
     jobs, of_batches = settle_jobs(template, jobs, objectives, _variations)
     facts = fact_notices(template if not jobs else {**template, **jobs[0].template}, _variations)
-    named = [name for objective in objectives for name in objective.names]
-    prices = price_notices(data, [*named, *(name for constraint in constraints for name in constraint.metrics)])
+    # What nobody sells has no price of its own in a list of parts.
+    prices = () if stance.hypothetical else price_notices(template, names_in(objectives, constraints))
     notices = (*stance.notices, *prices, *of_batches, *facts)
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
     return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)

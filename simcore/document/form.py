@@ -25,11 +25,8 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
         return str(error), format_value(found), ""
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
-        return (
-            "a whole number",
-            format_value(found),
-            f"write {int(found)}" if whole else _without_prefix(found, whole=True),
-        )
+        fix = f"write {int(found)}" if whole else _without_prefix(found, whole=True)
+        return "a whole number", format_value(found), fix
     if kind in ("float_type", "float_parsing"):
         return "a number", format_value(found), _without_prefix(found)
     if kind in ("too_short", "too_long"):

@@ -32,6 +32,7 @@ from dse.search.guided.genome import (
 from dse.search.guided.repair import Look, repair_look
 from dse.search.guided.surrogate import Encoder
 from dse.search.guided.view import ESTIMATE, View
+from dse.space.asked import names_in
 from dse.space.constraint import Constraint
 from dse.space.fill import FilledDocument
 from dse.space.screen import ScreenedDesign
@@ -114,8 +115,7 @@ class Candidates:
         self.products = composite_holes(self.space.template)
         self._late = [constraint for constraint in self.space.constraints if not constraint.is_early]
         self._expressions = [o for o in self.space.objectives if o.expression is not None]
-        spoken = [name for objective in self.space.objectives for name in objective.names]
-        spoken += [name for constraint in self._late for name in constraint.metrics]
+        spoken = names_in(self.space.objectives, self._late)
         named = [name for name in dict.fromkeys([*TREND, *spoken]) if name in METRICS]
         self._exact = [name for name in named if is_of(name, BEFORE)]
         self._estimated = [name for name in named if not is_of(name, BEFORE)]

@@ -37,6 +37,7 @@ def test_sold_machines_without_prices_are_told_where_theirs_are(cluster: Any) ->
         {"hypothetical": True},
         {"objectives": {"minimize": ["iteration_time"]}},
         {"cluster": OWN, "hypothetical": True},
+        {"cluster": {**H100, "npu": "a100-80gb"}},  # which nobody sells
         {"cluster": {"choice": [H100, OWN]}},
     ],
 )
