@@ -1,4 +1,7 @@
-"""What the future of a network depends on, and moving it in time: for repeats that leave in flight what they found."""
+"""What the future of a network depends on, moving it in time, and having it again.
+
+For what leaves in flight what it found, or what was left before.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,19 @@ from simcore.engine.fast.state import (
     DIMENSIONS,
     END_AT,
     ENTRY_PHASE,
+    ENTRY_SIZE,
     ENTRY_TASK,
+    FLIGHT_AT,
     FLIGHT_PHASE,
     FLIGHT_TASK,
     FLYING,
     HEAD,
     HELD,
     ISSUE_SHIFT,
+    ISSUE_SIZE,
     ISSUE_WEIGHT,
     ISSUED,
+    ISSUES_AT,
     LANDS,
     LANE_KEY,
     LANE_SIZE,
@@ -24,11 +31,14 @@ from simcore.engine.fast.state import (
     NEVER,
     NEXT,
     NOW,
+    POOL_AT,
     SOLO_BEGIN,
     SOLO_CLASS,
     SOLO_END_AT,
     SOLO_TYPE,
+    STAGE,
     TASK,
+    USED,
     Ints,
     locate_flight,
     locate_issue,
@@ -147,3 +157,97 @@ def shift(net: Ints, state: Ints, by: int) -> None:
             lane += LANE_SIZE
     for place in range(state[FLYING]):
         state[locate_flight(state, place) + LANDS] += by
+
+
+@borrowing
+def pack_network(net: Ints, state: Ints, out: Ints) -> int:
+    """Write all that a network is into `out`, nothing that it has room for; the length of what is written."""
+    n = 0
+    for i in range(state[ISSUES_AT]):
+        out[n] = state[i]
+        n += 1
+    for i in range(state[ISSUES_AT], locate_issue(state, state[ISSUED])):
+        out[n] = state[i]
+        n += 1
+    for i in range(state[FLIGHT_AT], locate_flight(state, state[FLYING])):
+        out[n] = state[i]
+        n += 1
+    for i in range(state[POOL_AT], state[POOL_AT] + state[USED] * ENTRY_SIZE):
+        out[n] = state[i]
+        n += 1
+    for d in range(net[DIMENSIONS]):
+        lane = locate_lanes(state, d)
+        for i in range(lane, lane + state[locate_serving(state, d) + LANES] * LANE_SIZE):
+            out[n] = state[i]
+            n += 1
+    return n
+
+
+@borrowing
+def unpack_network(net: Ints, packed: Ints, state: Ints, time: int) -> None:
+    """Let a network of the same job be what was written of another one, as if that were so at `time`.
+
+    Collectives count from the first one that is still played: the future is the same.
+    """
+    n = STAGE + 1
+    for i in range(STAGE + 1, state[ISSUES_AT]):
+        state[i] = packed[n]
+        n += 1
+    for i in range(state[ISSUES_AT], locate_issue(state, state[ISSUED])):
+        state[i] = packed[n]
+        n += 1
+    for i in range(state[FLIGHT_AT], locate_flight(state, state[FLYING])):
+        state[i] = packed[n]
+        n += 1
+    for i in range(state[POOL_AT], state[POOL_AT] + state[USED] * ENTRY_SIZE):
+        state[i] = packed[n]
+        n += 1
+    for d in range(net[DIMENSIONS]):
+        lane = locate_lanes(state, d)
+        for i in range(lane, lane + state[locate_serving(state, d) + LANES] * LANE_SIZE):
+            state[i] = packed[n]
+            n += 1
+    shift(net, state, time - state[NOW])
+    _forget_issues(net, state, _find_oldest_issue(net, state))
+
+
+@inlined
+def _find_oldest_issue(net: Ints, state: Ints) -> int:
+    """The first issued collective that is still played; how many were issued if there is none."""
+    oldest = state[ISSUED]
+    for d in range(net[DIMENSIONS]):
+        serving = locate_serving(state, d)
+        if state[state[END_AT] + d] != NEVER:
+            oldest = min(oldest, state[serving + TASK] >> ISSUE_SHIFT)
+        lane = locate_lanes(state, d)
+        for _ in range(state[serving + LANES]):
+            entry = state[lane + HEAD]
+            while entry >= 0:
+                oldest = min(oldest, state[entry + ENTRY_TASK] >> ISSUE_SHIFT)
+                entry = state[entry + NEXT]
+            lane += LANE_SIZE
+    for place in range(state[FLYING]):
+        oldest = min(oldest, state[locate_flight(state, place) + FLIGHT_TASK] >> ISSUE_SHIFT)
+    return int(oldest)
+
+
+@inlined
+def _forget_issues(net: Ints, state: Ints, count: int) -> None:
+    """Forget the first `count` issued collectives, which are over: the others are numbered from 0."""
+    if count == 0:
+        return
+    for i in range(locate_issue(state, count), locate_issue(state, state[ISSUED])):
+        state[i - count * ISSUE_SIZE] = state[i]
+    state[ISSUED] -= count
+    for d in range(net[DIMENSIONS]):
+        serving, lane = locate_serving(state, d), locate_lanes(state, d)
+        state[serving + TASK] -= count << ISSUE_SHIFT
+        for _ in range(state[serving + LANES]):
+            state[lane + LANE_KEY] -= net[ISSUE_WEIGHT] * count
+            entry = state[lane + HEAD]
+            while entry >= 0:
+                state[entry + ENTRY_TASK] -= count << ISSUE_SHIFT
+                entry = state[entry + NEXT]
+            lane += LANE_SIZE
+    for place in range(state[FLYING]):
+        state[locate_flight(state, place) + FLIGHT_TASK] -= count << ISSUE_SHIFT

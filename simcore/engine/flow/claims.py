@@ -30,6 +30,7 @@ from simcore.engine.flow.rates import (
 )
 from simcore.engine.flow.tables import (
     ADDS,
+    AWAITED_PASSAGE,
     BEGIN,
     JOB,
     MODE,
@@ -43,20 +44,17 @@ from simcore.engine.flow.tables import (
     RUN_TO,
     RUN_WAY,
     RUNS_AT,
-    SEGMENT,
     SKIPS,
-    STREAM,
-    STREAMS_AT,
     USERS_AT,
-    WAY_SIZE,
     Floats,
     Ints,
     World,
     locate_class,
     locate_collective,
     locate_machine,
-    locate_passage,
+    locate_notes,
     locate_repeated,
+    stream_of_way,
 )
 
 FULL = 1 << 40
@@ -83,7 +81,7 @@ def locate_span(play: Ints, passage: int, number: int) -> int:
 @inlined
 def stream_of(plan: Ints, play: Ints, its: int, run: int) -> int:
     """The stream of a run of the class at `its`."""
-    return int(plan[plan[its + STREAMS_AT] + play[run + RUN_WAY] * WAY_SIZE + STREAM])
+    return stream_of_way(plan, its, play[run + RUN_WAY])
 
 
 @inlined
@@ -185,9 +183,9 @@ def share_in_passage(world: World, its: int, passage: int, link: int, since: int
 def _share_of_repeats(world: World, c: int, link: int) -> int:
     """The most that the repeats which a class waits for need of a link."""
     _, _, _, _, plan, play, _, flows, numbers = world
-    streams_at, repeated, most = plan[locate_class(plan, c) + STREAMS_AT], locate_repeated(play, c), 0
+    its, repeated, most = locate_class(plan, c), locate_repeated(play, c), 0
     for place in range(play[repeated + R_WAYS]):
-        s = plan[streams_at + play[repeated + R_WAYS + 1 + place] * WAY_SIZE + STREAM]
+        s = stream_of_way(plan, its, play[repeated + R_WAYS + 1 + place])
         most = max(most, _share_on(flows, numbers, s, link))
     return int(most)
 
@@ -200,12 +198,13 @@ def _share_waiting(world: World, link: int, begin: int, end: int) -> int:
     for place in range(flows[ends], flows[ends + 1]):
         c = flows[place]
         its, m, state = locate_class(plan, c), locate_machine(play, c), states[c]
-        if play[m + MODE] == ADDS:  # solos in flight are among what repeats claim
+        if play[m + MODE] == ADDS:  # solos in flight are among what repeats claim, and passages too
             together += _share_of_repeats(world, c, link)
             continue
         if play[m + MODE] == SKIPS:
-            passage, since = locate_passage(plan, play, its, play[m + SEGMENT]), play[m + BEGIN]
+            passage, since = play[locate_notes(play, c) + AWAITED_PASSAGE], play[m + BEGIN]
             together += share_in_passage(world, its, passage, link, begin - since, end - since)
+            continue
         for least in range(nets[plan[its + JOB], NET_DIMENSIONS]):
             solo, over = locate_solo(state, least), state[state[SOLO_END_AT] + least]
             if over != NEVER and over > begin and state[solo + SOLO_CLAIMS]:
@@ -234,7 +233,7 @@ def _is_stream_met(world: World, stream: int, begin: int, end: int) -> bool:
 def is_met(world: World, its: int, passage: int, now: int, length: int) -> bool:
     """Whether a passage of the class at `its` that begins now may be slowed, or slow somebody, as far as is known.
 
-    It lasts for `length` [ps].
+    It lasts for `length` [ps], at most.
     """
     _, _, _, _, plan, play, _, flows, _ = world
     for number in range(play[passage + P_SPANS]):

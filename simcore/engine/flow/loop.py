@@ -11,6 +11,7 @@ from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import DIMENSIONS, END_AT, NEVER, NOW
 from simcore.engine.flow.claims import may_be_full
 from simcore.engine.flow.computation import find_computed
+from simcore.engine.flow.in_flight import way_served
 from simcore.engine.flow.log import note_service
 from simcore.engine.flow.moves import move
 from simcore.engine.flow.passages import drop_passage, meets_run
@@ -54,7 +55,6 @@ from simcore.engine.flow.service import (
     land_chunks,
     pick_next,
     time_at,
-    way_served,
     work_at,
 )
 from simcore.engine.flow.solos import play_met
@@ -172,7 +172,7 @@ def _meet_passages(world: World, s: int, time: int) -> None:
             if mode in (SKIPS, ADDS):
                 if meets_run(world, c, link, end) if mode == SKIPS else repeat_uses(world, c, link):
                     _replay(world, c, time)
-                    if mode == ADDS and play_met(world, c, link):
+                    if play_met(world, c, link):
                         pick_next(world, c)
             elif play_met(world, c, link):
                 pick_next(world, c)

@@ -65,6 +65,7 @@ from simcore.engine.flow.tables import (
     FINISHED,
     GATHERS,
     GOES_ON,
+    HANDS_ON,
     INPUTS_AT,
     ITERATIONS,
     JOB,
@@ -85,14 +86,12 @@ from simcore.engine.flow.tables import (
     REPEAT,
     SEGMENT,
     SEGMENT_END,
-    SENDS,
     SKIPS,
     SPENT,
     STAGE,
     STAGES,
     STRETCH,
     TO_ADD,
-    TO_PLAY,
     UNFINISHED,
     UNTIL,
     WAITS,
@@ -326,7 +325,7 @@ def _is_due(plan: Ints, program: Ints, play: Ints, its: int, m: int) -> bool:
     segment = locate_segment(program, play[m + SEGMENT])
     need = plan[plan[its + ADDABLE_AT] + play[m + SEGMENT]]
     return bool(
-        need in (TO_PLAY, SENDS)
+        need != HANDS_ON
         and play[m + OPERATOR] == program[segment + FIRST_OPERATOR]
         and play[m + REPEAT] == program[segment + REPEATS]
     )

@@ -1,35 +1,68 @@
-"""Passages: what a class does from an idle network to an idle network over links that nobody else uses meanwhile.
+"""Passages: what a class does between two points of its program over links that nobody else uses meanwhile.
 
-A passage is a row of segments that hands nothing on, or a message to the next stage. Where its network is idle before
-and after it and no stream of another class slows one of its own, it always takes the same time, and serves the same
-ways at the same times after its beginning: its *runs*. So it is played and recorded once, for all classes that share
-links on the same ways, and then only waited for, while what all classes need of its links fits on them (`claims`). If
-it may not any more, it is played from its beginning up to now (`replay`), which nobody has felt, and goes on being
-played.
+A passage is a row of segments that hands nothing on, or a message to the next stage. Where as much is in flight at its
+beginning and no stream of another class slows one of its own, it always takes the same time, leaves the same in flight,
+and serves the same ways at the same times after its beginning: its *runs*. So it is played and recorded once, for all
+classes that share links on the same ways, and then only waited for, while what all classes need of its links fits on
+them (`claims`). If it may not any more, it is played from its beginning up to now (`loop`), which nobody has felt, and
+goes on being played.
 """
 
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.state import NOW, OUTSTANDING
-from simcore.engine.fast.tables import CONSTANT, UNKNOWN, VARIES
-from simcore.engine.flow.claims import count_users, is_met, share_in_passage
+from simcore.engine.fast.snapshot import are_equal
+from simcore.engine.fast.state import DIMENSIONS as NET_DIMENSIONS
+from simcore.engine.fast.state import (
+    END_AT,
+    NEVER,
+    NOW,
+    OUTSTANDING,
+    SOLO_CLAIMS,
+    SOLO_END_AT,
+    SOLO_TYPE,
+    locate_solo,
+)
+from simcore.engine.flow.claims import count_users, is_met, locate_span, share_in_passage
+from simcore.engine.flow.in_flight import (
+    count_solos,
+    have_again,
+    is_slowed,
+    keep_flight,
+    set_streams,
+    way_served,
+    write_key,
+)
 from simcore.engine.flow.tables import (
     ADDABLE_AT,
+    AWAITED_PASSAGE,
     BEGIN,
     DIMENSIONS,
     DISTURBED,
+    ENTRIES,
+    ENTRIES_AT,
+    ENTRIES_ROOM,
     HANDS_ON,
+    ITS_STREAM,
+    JOB,
+    KEPT,
+    KEPT_AT,
+    KEPT_BEGIN,
+    KEPT_ROOM,
     MODE,
     NOTES_ROOM,
     OPEN_RUN,
+    P_BEGIN,
     P_DURATION,
+    P_END,
     P_FIRST,
-    P_KNOWN,
+    P_NEXT,
     P_RUNS,
     P_SPANS,
     P_SPENT,
+    PASSAGE_SIZE,
     PATTERN,
+    PICKS,
     RECORD_BEGIN,
     RECORDED,
     REPLAYED,
@@ -53,13 +86,20 @@ from simcore.engine.flow.tables import (
     SPENT_BEFORE,
     STRETCH,
     UNTIL,
+    UNWORTHY,
     Ints,
     World,
     locate_class,
+    locate_collective,
     locate_machine,
     locate_notes,
-    locate_passage,
+    locate_passages,
+    locate_service,
+    stream_of_way,
 )
+
+WORTHY = 32
+"""Picks of a passage that is worth keeping what it found and left in flight."""
 
 
 @inlined
@@ -107,6 +147,49 @@ def note_run_of(plan: Ints, play: Ints, c: int, way: int, begin: int, end: int) 
     play[run + RUN_FROM], play[run + RUN_TO], play[run + RUN_WAY] = begin - since, end - since, way
 
 
+@inlined
+def _find_passage(play: Ints, head: int, key: int) -> int:
+    """The passage that begins with what the key at `key` says; 0 where none is known."""
+    passage = play[head]
+    while passage > 0:
+        begin = play[passage + P_BEGIN]
+        if begin == 0:
+            equal = play[key] == 0
+        else:
+            equal = play[begin] == play[key] and are_equal(play[begin:], play[key:], play[key] + 1)
+        if equal:
+            break
+        passage = play[passage + P_NEXT]
+    return int(passage)
+
+
+@borrowing
+def _begin_recording(world: World, c: int) -> None:
+    """Begin to record the passage that is due, with what is in flight."""
+    nets, states, _, _, plan, play, _, _, _ = world
+    its, m, notes = locate_class(plan, c), locate_machine(play, c), locate_notes(play, c)
+    state = states[c]
+    play[notes + RECORDED], play[notes + RECORD_BEGIN] = play[m + SEGMENT] + 1, state[NOW]
+    play[notes + DISTURBED] = play[notes + RUNS] = play[notes + PICKS] = 0
+    for category in range(STRETCH - SPENT):
+        play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
+    for d in range(plan[DIMENSIONS]):
+        play[notes + OPEN_RUN + d] = -1
+    play[notes + KEPT_BEGIN] = keep_flight(world, c)
+    for least in range(nets[plan[its + JOB], NET_DIMENSIONS]):
+        solo, end = locate_solo(state, least), state[state[SOLO_END_AT] + least]
+        if end == NEVER or state[solo + SOLO_CLAIMS] == 0:
+            continue
+        collective = locate_collective(plan, play, its, state[solo + SOLO_TYPE])
+        for number in range(play[collective + P_SPANS]):  # to its end, even if that is after the end of the passage
+            span = locate_span(play, collective, number)
+            if stream_of_way(plan, its, play[span + RUN_WAY]) >= 0:
+                note_run_of(plan, play, c, play[span + RUN_WAY], state[NOW], end)
+    for d in range(plan[DIMENSIONS]):
+        if play[locate_service(plan, play, c, d) + ITS_STREAM] >= 0 and state[state[END_AT] + d] != NEVER:
+            note_run(plan, play, c, d, state[NOW], way_served(plan, state, c, d))
+
+
 @borrowing
 def begin_passage(world: World, c: int) -> bool:
     """Wait for the passage that is due, if it is known and meets nobody; else begin to record it, if it is not known.
@@ -115,34 +198,54 @@ def begin_passage(world: World, c: int) -> bool:
     """
     _, states, _, _, plan, play, _, _, _ = world
     its, m, now = locate_class(plan, c), locate_machine(play, c), states[c, NOW]
-    if plan[its + PATTERN] < 0 or play[REPLAYS] > 0 or states[c, OUTSTANDING] > 0:
+    notes = locate_notes(play, c)
+    if plan[its + PATTERN] < 0 or play[REPLAYS] > 0 or play[notes + RECORDED] > 0 or is_slowed(world, c):
         return False
-    notes, passage = locate_notes(play, c), locate_passage(plan, play, its, play[m + SEGMENT])
-    if play[passage + P_KNOWN] == UNKNOWN and play[notes + RECORDED] == 0:
-        play[notes + RECORDED], play[notes + RECORD_BEGIN] = play[m + SEGMENT] + 1, now
-        play[notes + DISTURBED] = play[notes + RUNS] = 0
-        for d in range(plan[DIMENSIONS]):
-            play[notes + OPEN_RUN + d] = -1
-        for category in range(STRETCH - SPENT):
-            play[notes + SPENT_BEFORE + category] = play[m + SPENT + category]
-    if play[passage + P_KNOWN] != CONSTANT or play[notes + RECORDED] > 0:
+    head = locate_passages(plan, play, its, play[m + SEGMENT])
+    if play[head] == UNWORTHY:
         return False
-    if is_met(world, its, passage, now, play[passage + P_DURATION]):
+    write_key(world, c)
+    passage = _find_passage(play, head, play[KEPT_AT] + play[KEPT])
+    if passage == 0:
+        if play[ENTRIES] < play[ENTRIES_ROOM] and play[KEPT] < play[KEPT_ROOM]:
+            _begin_recording(world, c)
+        return False
+    set_streams(world, c, False)
+    count_solos(world, c, -1)
+    if is_met(world, its, passage, now, NEVER):
+        count_solos(world, c, 1)
+        set_streams(world, c, True)
         return False
     count_users(world, c, passage, 1)
-    play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
     play[SKIPPERS] += 1
+    play[notes + AWAITED_PASSAGE] = passage
+    play[m + MODE], play[m + BEGIN], play[m + UNTIL] = SKIPS, now, now + play[passage + P_DURATION]
+    if play[passage + P_END] > 0:
+        have_again(world, c, play[passage + P_END], play[m + UNTIL])
+    else:
+        for d in range(plan[DIMENSIONS]):
+            play[locate_service(plan, play, c, d) + ITS_STREAM] = -1
     return True
 
 
 @borrowing
-def end_passage(world: World, c: int) -> None:
-    """A class has waited for its passage, of which nobody met anything."""
-    _, _, _, _, plan, play, _, _, _ = world
-    its, m = locate_class(plan, c), locate_machine(play, c)
-    passage = locate_passage(plan, play, its, play[m + SEGMENT])
+def _stop_waiting(world: World, c: int) -> int:
+    """A class waits for its passage no longer, which claims nothing any more."""
+    play = world[5]
+    passage = play[locate_notes(play, c) + AWAITED_PASSAGE]
     count_users(world, c, passage, -1)
     play[SKIPPERS] -= 1
+    return int(passage)
+
+
+@borrowing
+def end_passage(world: World, c: int) -> None:
+    """A class has waited for its passage, of which nobody met anything: it goes on with what that left in flight."""
+    _, _, _, _, plan, play, _, _, _ = world
+    its, m = locate_class(plan, c), locate_machine(play, c)
+    passage = _stop_waiting(world, c)
+    count_solos(world, c, 1)
+    set_streams(world, c, True)
     for category in range(STRETCH - SPENT):
         play[m + SPENT + category] += play[passage + P_SPENT + category]
     first = play[m + SEGMENT]
@@ -153,12 +256,12 @@ def end_passage(world: World, c: int) -> None:
 
 @borrowing
 def drop_passage(world: World, c: int) -> None:
-    """A class waits for its passage no longer: it will be played."""
-    plan, play = world[4], world[5]
-    its, m = locate_class(plan, c), locate_machine(play, c)
-    passage = locate_passage(plan, play, its, play[m + SEGMENT])
-    count_users(world, c, passage, -1)
-    play[SKIPPERS] -= 1
+    """A class waits for its passage no longer: it will be played, from what was in flight then."""
+    play = world[5]
+    passage = _stop_waiting(world, c)
+    if play[passage + P_BEGIN] > 0:
+        have_again(world, c, play[passage + P_BEGIN], play[locate_machine(play, c) + BEGIN])
+    count_solos(world, c, 1)
     play[REPLAYED] += 1
 
 
@@ -177,21 +280,10 @@ def _widen_span(play: Ints, first: int, spans_at: int, number: int, spans: int) 
     return int(max(spans, place + 1))
 
 
-@borrowing
-def finish_recording(world: World, c: int) -> None:
-    """A passage that was recorded is over: keep it if the network is idle and nothing slowed it."""
-    _, states, _, _, plan, play, _, _, _ = world
-    its, m, notes = locate_class(plan, c), locate_machine(play, c), locate_notes(play, c)
-    passage = locate_passage(plan, play, its, play[notes + RECORDED] - 1)
+@inlined
+def _keep_runs(plan: Ints, play: Ints, notes: int, passage: int) -> None:
+    """Keep the runs that were noted, and after them the span of each way."""
     count = play[notes + RUNS]
-    play[notes + RECORDED] = 0
-    if play[passage + P_KNOWN] != UNKNOWN or play[notes + DISTURBED]:
-        return
-    if states[c, OUTSTANDING] > 0 or play[RUNS_USED] + 2 * count > play[RUNS_ROOM]:
-        play[passage + P_KNOWN] = VARIES
-        return
-    play[passage + P_KNOWN] = CONSTANT
-    play[passage + P_DURATION] = states[c, NOW] - play[notes + RECORD_BEGIN]
     play[passage + P_FIRST], play[passage + P_RUNS] = play[RUNS_USED], count
     first, to = notes + OPEN_RUN + plan[DIMENSIONS], play[RUNS_AT] + play[RUNS_USED] * RUN_SIZE
     for i in range(count * RUN_SIZE):
@@ -199,7 +291,7 @@ def finish_recording(world: World, c: int) -> None:
     reach = 0
     for number in range(count):
         run = to + number * RUN_SIZE
-        if play[run + RUN_TO] < 0:  # a stream that ends now has not been struck off yet
+        if play[run + RUN_TO] < 0:  # a stream that ends now has not been struck off yet, or it goes on
             play[run + RUN_TO] = play[passage + P_DURATION]
         reach = max(reach, play[run + RUN_TO])
         play[run + RUN_REACH] = reach
@@ -208,6 +300,32 @@ def finish_recording(world: World, c: int) -> None:
         spans = _widen_span(play, to, to + count * RUN_SIZE, number, spans)
     play[passage + P_SPANS] = spans
     play[RUNS_USED] += count + spans
+
+
+@borrowing
+def finish_recording(world: World, c: int) -> None:
+    """A passage that was recorded is over: keep it if nothing slowed it."""
+    _, states, _, _, plan, play, _, _, _ = world
+    its, m, notes = locate_class(plan, c), locate_machine(play, c), locate_notes(play, c)
+    begin, head = play[notes + KEPT_BEGIN], locate_passages(plan, play, its, play[notes + RECORDED] - 1)
+    idle = play[begin] == 0 and states[c, OUTSTANDING] == 0
+    play[notes + RECORDED] = 0
+    if play[notes + DISTURBED] or play[ENTRIES] == play[ENTRIES_ROOM] or play[KEPT] >= play[KEPT_ROOM]:
+        return
+    if play[RUNS_USED] + 2 * play[notes + RUNS] > play[RUNS_ROOM] or not (idle or play[notes + PICKS] >= WORTHY):
+        if play[head] == 0:
+            play[head] = UNWORTHY
+        return
+    if _find_passage(play, head, begin) > 0:  # another class was quicker
+        return
+    passage = play[ENTRIES_AT] + play[ENTRIES] * PASSAGE_SIZE
+    play[ENTRIES] += 1
+    play[passage + P_NEXT], play[head] = play[head], passage
+    play[passage + P_DURATION] = states[c, NOW] - play[notes + RECORD_BEGIN]
+    if not idle:
+        play[play[KEPT_AT] + play[KEPT]] = 0  # nobody asks for it by a key
+        play[passage + P_BEGIN], play[passage + P_END] = begin, keep_flight(world, c)
+    _keep_runs(plan, play, notes, passage)
     for category in range(STRETCH - SPENT):
         play[passage + P_SPENT + category] = play[m + SPENT + category] - play[notes + SPENT_BEFORE + category]
 
@@ -217,6 +335,6 @@ def meets_run(world: World, c: int, link: int, end: int) -> bool:
     """Whether the passage that class `c` waits for uses a link between now and `end`."""
     _, states, _, _, plan, play, _, _, _ = world
     its, m = locate_class(plan, c), locate_machine(play, c)
-    passage = locate_passage(plan, play, its, play[m + SEGMENT])
+    passage = play[locate_notes(play, c) + AWAITED_PASSAGE]
     since, until = states[c, NOW] - play[m + BEGIN], end - play[m + BEGIN]
     return share_in_passage(world, its, passage, link, since, until) > 0

@@ -13,6 +13,7 @@ from simcore.engine.fast.snapshot import are_equal, shift, take_snapshot
 from simcore.engine.fast.state import CARRY_AT, LEVELS, NEVER, NOW, OUTSTANDING, Ints
 from simcore.engine.flow.tables import (
     ADDS,
+    AWAITED_PASSAGE,
     BEGAN,
     BEGIN,
     BUBBLE,
@@ -97,8 +98,9 @@ def _write_network(world: World, c: int, out: Ints, n: int) -> int:
     nets, states, _, _, plan, play, _, _, _ = world
     state, net, now = states[c], nets[plan[locate_class(plan, c) + JOB]], out[TIME_OF]
     state[NOW] = now
-    out[n] = state[OUTSTANDING]
-    n += 1
+    waits = play[locate_machine(play, c) + MODE] == SKIPS
+    out[n], out[n + 1] = state[OUTSTANDING], play[locate_notes(play, c) + AWAITED_PASSAGE] if waits else -1
+    n += 2
     if state[OUTSTANDING] > 0:
         n += take_snapshot(net, state, out[n:])
         for d in range(plan[DIMENSIONS]):

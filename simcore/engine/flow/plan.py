@@ -23,8 +23,10 @@ from simcore.system.chunks import FLAT
 from simcore.system.streamed import count_queues
 
 _OF_TAIL = 1 << 30
-_MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 17
+_MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 18
 """Runs of a passage, and of all of them: what has more is played."""
+_MOST_PASSAGES, _KEPT_ROOM = 1 << 10, 1 << 20
+"""Passages that are known, and numbers that are kept of what they found and left in flight."""
 
 
 @dataclass
@@ -322,6 +324,7 @@ def _play(
     spans = sum(int(lowered.types_by_way.sum()) for lowered in jobs) if links else 0
     rows = plan[tables.PLAN_HEADER :][: classes * tables.CLASS_SIZE].reshape(classes, tables.CLASS_SIZE)
     patterns = int(rows[:, tables.PATTERN].max()) + 1
+    entries, kept = (_MOST_PASSAGES, _KEPT_ROOM) if patterns else (0, 0)
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
     notes = tables.OPEN_RUN + dimensions + (_MOST_RUNS * tables.RUN_SIZE if patterns else 0)
     repeated = state_width + 4 * dimensions if patterns else 0
@@ -341,7 +344,9 @@ def _play(
         tables.SNAPSHOTS_AT: (KEPT + 1) * snapshot,
         tables.NOTES_AT: classes * notes,
         tables.REPEATED_AT: classes * repeats,
-        tables.PASSAGES_AT: patterns * segments * tables.PASSAGE_SIZE,
+        tables.PASSAGES_AT: patterns * segments,
+        tables.ENTRIES_AT: entries * tables.PASSAGE_SIZE,
+        tables.KEPT_AT: kept + 4 * repeated,  # what was begun when there was room, and a key
         tables.RUNS_AT: (spans + (_RUNS_ROOM if patterns else 0)) * tables.RUN_SIZE,
         tables.USERS_AT: links,
         tables.LOG_LAST_AT: classes * (dimensions + 1) if log_rows else 0,
@@ -361,6 +366,7 @@ def _play(
     play[[tables.PASSAGES_ROOM, tables.NOTES_ROOM]] = segments, notes
     play[[tables.REPEATED_WIDTH, tables.REPEATED_ROOM]] = repeats, repeated
     play[tables.RUNS_ROOM], play[tables.LOG_ROOM] = spans + (_RUNS_ROOM if patterns else 0), log_rows
+    play[[tables.ENTRIES_ROOM, tables.KEPT_ROOM]] = entries, kept
     _empty(play, classes, dimensions)
     return play
 

@@ -9,10 +9,11 @@ felt are added, and the one that is under way is played from its beginning.
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.snapshot import are_equal, shift, take_snapshot
+from simcore.engine.fast.snapshot import are_equal, shift
 from simcore.engine.fast.state import NEVER, NOW, SOLO_END_AT, SOLO_TYPE, locate_solo
 from simcore.engine.fast.tables import REPEATS, locate_segment
 from simcore.engine.flow.claims import count_users, locate_span, may_be_full, share_of
+from simcore.engine.flow.in_flight import set_streams, write_flight
 from simcore.engine.flow.passages import note_run_of
 from simcore.engine.flow.rates import (
     END_LOAD,
@@ -20,8 +21,6 @@ from simcore.engine.flow.rates import (
     LOAD_LINK,
     LOAD_SIZE,
     LOADS_AT,
-    begin_stream,
-    end_stream,
     locate_stream,
     pace_of,
     uses,
@@ -53,7 +52,6 @@ from simcore.engine.flow.tables import (
     R_TURN,
     R_WAYS,
     RECORDED,
-    REMAINING,
     REPEAT,
     REPEATED_ROOM,
     REPLAYED,
@@ -80,13 +78,8 @@ from simcore.engine.flow.tables import (
     locate_repeated,
     locate_repeated_snapshot,
     locate_service,
+    stream_of_way,
 )
-
-
-@inlined
-def _stream_of(plan: Ints, its: int, way: int) -> int:
-    """The stream of a way of the class at `its`."""
-    return int(plan[plan[its + STREAMS_AT] + way * WAY_SIZE + STREAM])
 
 
 @inlined
@@ -132,25 +125,8 @@ def note_solo(world: World, c: int, repeated: int, kind: int) -> None:
         collective = locate_collective(plan, play, its, kind)
         for number in range(play[collective + P_SPANS]):
             way = play[locate_span(play, collective, number) + RUN_WAY]
-            if _stream_of(plan, its, way) >= 0:
+            if stream_of_way(plan, its, way) >= 0:
                 note_way(play, repeated, way)
-
-
-@inlined
-def _write(world: World, c: int, out: Ints) -> int:
-    """Write what the future of a class depends on; the length of what is written."""
-    nets, states, _, _, plan, play, _, _, _ = world
-    state = states[c]
-    n = take_snapshot(nets[plan[locate_class(plan, c) + JOB]], state, out)
-    for d in range(plan[DIMENSIONS]):
-        service = locate_service(plan, play, c, d)
-        out[n] = play[service + ITS_STREAM]
-        n += 1
-        if play[service + ITS_STREAM] >= 0:
-            out[n], out[n + 1] = play[service + REMAINING], play[service + FROM] - state[NOW]
-            out[n + 2] = play[service + BEGAN] - state[NOW]
-            n += 3
-    return int(n)
 
 
 @borrowing
@@ -164,7 +140,7 @@ def _repeats(world: World, c: int, repeated: int) -> bool:
     room, turn = play[REPEATED_ROOM], play[repeated + R_TURN]
     earlier = play[locate_repeated_snapshot(play, c, turn) :][:room]
     latest = play[locate_repeated_snapshot(play, c, 1 - turn) :][:room]
-    length, time = _write(world, c, latest), state[NOW]
+    length, time = write_flight(world, c, latest), state[NOW]
     repeats = (
         play[repeated + R_LENGTH] == length
         and play[repeated + R_POSITION] == play[m + POSITION]
@@ -192,12 +168,12 @@ def _count_claims(world: World, c: int, repeated: int, sign: int) -> None:
     _, states, _, _, plan, play, _, flows, numbers = world
     its, state = locate_class(plan, c), states[c]
     for place in range(play[repeated + R_WAYS]):
-        stream = locate_stream(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + place]))
+        stream = locate_stream(flows, stream_of_way(plan, its, play[repeated + R_WAYS + 1 + place]))
         for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
             link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
             most = 0
             for before in range(place):
-                other = locate_stream(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + before]))
+                other = locate_stream(flows, stream_of_way(plan, its, play[repeated + R_WAYS + 1 + before]))
                 for its_load in range(flows[other + FIRST_LOAD], flows[other + END_LOAD]):
                     if flows[flows[LOADS_AT] + its_load * LOAD_SIZE + LOAD_LINK] == link:
                         most = max(most, share_of(flows, numbers, its_load))
@@ -208,18 +184,6 @@ def _count_claims(world: World, c: int, repeated: int, sign: int) -> None:
             if plan[plan[its + PRIVATE_AT] + kind] == SOLO_UNMET:
                 count_users(world, c, locate_collective(plan, play, its, kind), -sign)
     play[SKIPPERS] += sign
-
-
-@inlined
-def _set_streams(world: World, c: int, active: bool) -> None:
-    """Let what a class serves be in service on its links, or not while repeats are added."""
-    plan, play, flows, numbers = world[4], world[5], world[7], world[8]
-    for d in range(plan[DIMENSIONS]):
-        stream = play[locate_service(plan, play, c, d) + ITS_STREAM]
-        if stream >= 0 and active:
-            begin_stream(flows, numbers, stream, c, d)
-        elif stream >= 0:
-            end_stream(flows, stream)
 
 
 @inlined
@@ -259,7 +223,7 @@ def _may_be_met(world: World, c: int, repeated: int, begin: int, end: int) -> bo
     plan, play, flows = world[4], world[5], world[7]
     its, met = locate_class(plan, c), False
     for place in range(play[repeated + R_WAYS]):
-        stream = locate_stream(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + place]))
+        stream = locate_stream(flows, stream_of_way(plan, its, play[repeated + R_WAYS + 1 + place]))
         for load in range(flows[stream + FIRST_LOAD], flows[stream + END_LOAD]):
             link = flows[flows[LOADS_AT] + load * LOAD_SIZE + LOAD_LINK]
             met = met or may_be_full(world, link, begin, end)
@@ -277,14 +241,14 @@ def begin_repeats(world: World, c: int) -> bool:
     if not _repeats(world, c, repeated):
         _note_ways_in_flight(world, c, repeated)
         return False
-    _set_streams(world, c, False)
+    set_streams(world, c, False)
     _count_claims(world, c, repeated, 1)
     before, left, now = play[m + MODE], play[m + REPEAT], states[c, NOW]
     play[m + MODE] = ADDS
     if _may_be_met(world, c, repeated, now, now + left * play[repeated + R_TOOK]):
         play[m + MODE] = before
         _count_claims(world, c, repeated, -1)
-        _set_streams(world, c, True)
+        set_streams(world, c, True)
         _note_ways_in_flight(world, c, repeated)
         return False
     play[m + BEGIN], play[m + UNTIL] = now, now + left * play[repeated + R_TOOK]
@@ -302,7 +266,7 @@ def end_repeats(world: World, c: int) -> None:
     play = world[5]
     m = locate_machine(play, c)
     _count_claims(world, c, locate_repeated(play, c), -1)
-    _set_streams(world, c, True)
+    set_streams(world, c, True)
     play[m + REPEAT] = 0
     play[m + SEGMENT] += 1
     play[SKIPPED] += 1
@@ -331,5 +295,5 @@ def repeat_uses(world: World, c: int, link: int) -> bool:
     its, repeated = locate_class(plan, c), locate_repeated(play, c)
     found = False
     for place in range(play[repeated + R_WAYS]):
-        found = found or uses(flows, _stream_of(plan, its, play[repeated + R_WAYS + 1 + place]), link)
+        found = found or uses(flows, stream_of_way(plan, its, play[repeated + R_WAYS + 1 + place]), link)
     return found

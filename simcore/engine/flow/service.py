@@ -41,6 +41,7 @@ from simcore.engine.fast.state import (
     locate_solo,
     locate_type,
 )
+from simcore.engine.flow.in_flight import way_served
 from simcore.engine.flow.log import note_service
 from simcore.engine.flow.meetings import meet
 from simcore.engine.flow.passages import note_run
@@ -56,6 +57,7 @@ from simcore.engine.flow.tables import (
     JOB,
     MODE,
     OPEN_RUN,
+    PICKS,
     PRIVATE_AT,
     R_LENGTH,
     REMAINING,
@@ -63,6 +65,7 @@ from simcore.engine.flow.tables import (
     ROW,
     SEQUENCES_AT,
     SKIPPERS,
+    SKIPS,
     SOLO,
     STREAM,
     STRETCH,
@@ -121,13 +124,6 @@ def begin_collective(world: World, c: int, kind: int, group: int) -> None:
         count = sequences + play[ISSUES_ROOM] + kind
         play[sequences + state[ISSUED] - 1] = play[count]
         play[count] += 1
-
-
-@inlined
-def way_served(plan: Ints, state: Ints, c: int, d: int) -> int:
-    """The way of what dimension `d` of a class serves."""
-    phase = state[locate_serving(state, d) + PHASE]
-    return int(plan[locate_way(plan, locate_class(plan, c), phase, PHASE_SIZE) + WAY])
 
 
 @inlined
@@ -212,8 +208,9 @@ def pick_next(world: World, c: int) -> None:
     """Let every idle dimension of a class pick its next task; the stream goes on where the next phase is alike."""
     _, states, _, _, plan, play, _, flows, numbers = world
     state, repeated = states[c], locate_repeated(play, c)
-    if play[locate_machine(play, c) + MODE] == ADDS:
+    if play[locate_machine(play, c) + MODE] in (ADDS, SKIPS):  # what was left in flight is there already
         return
+    play[locate_notes(play, c) + PICKS] += 1
     for i in range(state[READY]):
         d = state[state[READY_AT] + i]
         state[locate_serving(state, d) + LISTED] = 0

@@ -76,9 +76,12 @@ REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(36, 41)
 LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST = range(41, 46)
 # Repeats (`repeats`): where they lie, how wide they are, and room for a snapshot of one class.
 REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM = range(46, 49)
+# Passages that are known: where they lie, room for them, and how many there are. What is kept of networks
+# (`in_flight`): where it lies, how much may be, and is.
+ENTRIES_AT, ENTRIES_ROOM, ENTRIES, KEPT_AT, KEPT_ROOM, KEPT = range(49, 55)
 # Periods of the schedule after which everything was as before, when the loop last jumped (`period`; 0: it never did);
 # until when a class is played again.
-RECURS, REPLAY_TO, PLAY_HEADER = range(49, 52)
+RECURS, REPLAY_TO, PLAY_HEADER = range(55, 58)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts
@@ -105,18 +108,22 @@ RECURS, REPLAY_TO, PLAY_HEADER = range(49, 52)
 ) = range(17)
 STRETCH = SPENT + len(Category)
 GOES_ON, COMPUTES, COMPUTES_BESIDE, WAITS, RECEIVES, FINISHED, SKIPS, GATHERS, ADDS = range(9)
-# Notes, per class, of a passage that is recorded (`passages`): its first segment and 1 (0: none is), when it began,
-# whether another stream slowed one of it, runs so far; time by category before; the run of each dimension that serves a
-# stream (-1: none does); then the runs.
-RECORDED, RECORD_BEGIN, DISTURBED, RUNS, SPENT_BEFORE = range(5)
+# Notes, per class, on passages (`passages`): the one that it waits for; of the one that is recorded its first segment
+# and 1 (0: none is), when it began, whether another stream slowed one of it, runs so far, how often queues picked, and
+# where it lies what it found in flight; time by category before; the run of each dimension that serves a stream (-1:
+# none does); then the runs.
+AWAITED_PASSAGE, RECORDED, RECORD_BEGIN, DISTURBED, RUNS, PICKS, KEPT_BEGIN, SPENT_BEFORE = range(8)
 OPEN_RUN = SPENT_BEFORE + len(Category)
 # Runs of a passage, by when they begin: from when and to when after its beginning which way is served [ps]; the latest
 # end of this run and those before it.
 RUN_FROM, RUN_TO, RUN_WAY, RUN_REACH, RUN_SIZE = range(5)
-# Passages, per pattern and segment: what is known (`fast.tables.KNOWN`); time; its first run and how many there are;
-# how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its last one;
-# time by category. Collectives, per job and type, are such passages too.
-P_KNOWN, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_SPENT = range(6)
+# Passages: where the next one lies of the same pattern and segment (0: there is none); time; its first run and how many
+# there are; how many *spans* follow these, which are runs too: one for each way, from its first run to the end of its
+# last one; where lies what it found and left in flight (0: nothing, at either end); time by category. Of each pattern
+# and segment it is noted where the first one lies: 0 where none is known, `UNWORTHY` where none shall be. Collectives,
+# per job and type, are passages too.
+P_NEXT, P_DURATION, P_FIRST, P_RUNS, P_SPANS, P_BEGIN, P_END, P_SPENT = range(8)
+UNWORTHY = -1
 PASSAGE_SIZE = P_SPENT + len(Category)
 # Repeats, per class: position, segment and repeats left at the end of the last one; when that was; length of the
 # snapshot of it (-1: none), and which of two has it; whether others slowed it; what it took; time by category at its
@@ -172,6 +179,12 @@ def locate_way(plan: Ints, its: int, phase: int, phase_size: int) -> int:
 
 
 @inlined
+def stream_of_way(plan: Ints, its: int, way: int) -> int:
+    """The stream of a way of the class at `its`; -1 where it shares no link."""
+    return int(plan[plan[its + STREAMS_AT] + way * WAY_SIZE + STREAM])
+
+
+@inlined
 def locate_notes(play: Ints, c: int) -> int:
     """Where the notes of a class lie."""
     return int(play[NOTES_AT] + c * play[NOTES_ROOM])
@@ -190,9 +203,9 @@ def locate_repeated_snapshot(play: Ints, c: int, turn: int) -> int:
 
 
 @inlined
-def locate_passage(plan: Ints, play: Ints, its: int, segment: int) -> int:
-    """Where the passage of the class at `its` lies that begins with a segment."""
-    return int(play[PASSAGES_AT] + (plan[its + PATTERN] * play[PASSAGES_ROOM] + segment) * PASSAGE_SIZE)
+def locate_passages(plan: Ints, play: Ints, its: int, segment: int) -> int:
+    """Where it lies where the first passage of the class at `its` lies that begins with a segment."""
+    return int(play[PASSAGES_AT] + plan[its + PATTERN] * play[PASSAGES_ROOM] + segment)
 
 
 @inlined
