@@ -7,6 +7,7 @@ from sharing_designs import draw_iteration
 from test_flow_sharing import TRAINING, OneLink, job_of
 
 from simcore.check.load import design_from
+from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
 from simcore.engine.flow import run, tables
 from simcore.engine.flow.links import links_of
@@ -69,3 +70,31 @@ class Faster(OneLink):
 def test_what_a_stream_needs_of_a_link_is_what_it_asks_for_alone() -> None:
     job = job_of(design_from(TRAINING))
     assert time_job(job, Faster(4.0))[0] == timing_of_everything(job, Faster(4.0))
+
+
+def deep_pipeline(stages: int) -> Design:
+    """Stages of two layers each, which all reduce their gradients beside the last microbatch."""
+    document = {
+        "workload": {
+            "model": {"hidden": 2048, "layers": 2 * stages, "heads": 16, "vocabulary": 500, "sequence_length": 2048},
+            "global_batch": 32,
+        },
+        "parallelism": {"tensor": 2, "pipeline": stages, "data": 2},
+        "cluster": {
+            "npu": "a100-80gb",
+            "dimensions": [{"topology": "switch", "size": 4 * stages, "bandwidth": "100 GB/s", "latency": "1 us"}],
+        },
+        "system": {"chunks": 16},
+    }
+    return design_from(document)
+
+
+def test_what_stages_do_beside_their_own_gradients_is_played_for_one_of_them() -> None:
+    instants = {}
+    for stages in (4, 16):
+        job = job_of(deep_pipeline(stages))
+        timing, counts = time_job(job, OneLink(1000.0))
+        assert timing == timing_of_everything(job, OneLink(1000.0))
+        assert counts.replayed == 0
+        instants[stages] = counts.instants
+    assert instants[16] < 1.5 * instants[4]
