@@ -47,6 +47,8 @@ class _Shared:
     prices: NDArray[np.float64]
     draws: tuple[Draws, ...]
     """What each of them draws."""
+    known: dict[Any, CollectiveTime] = field(default_factory=dict)
+    """What collectives take on them: jobs have many in common."""
 
 
 @dataclass
@@ -133,9 +135,8 @@ class BudgetCandidates:
             for part in self._distinct_networks(node):
                 shared = self._shared_network(part, job, beside)
                 if shared is not None and (iteration := node.iteration) is not None:
-                    known: dict[Any, CollectiveTime] = {}
-                    bound = iteration.seconds(shared.family, known, overlap=False)
-                    looked.append((shared, np.array([bound, iteration.mean_seconds(shared.family, known)])))
+                    bound = iteration.seconds(shared.family, shared.known, overlap=False)
+                    looked.append((shared, np.array([bound, iteration.mean_seconds(shared.family, shared.known)])))
         if not looked:
             return []
         prices = np.concatenate([shared.prices for shared, _ in looked])
