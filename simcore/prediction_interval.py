@@ -3,16 +3,20 @@
 It follows from where the numbers come from (`simcore.provenance`). On a device whose iterations decided the numbers of
 the software, it is that of the software's own rows, predicted without their job. On another device of a generation
 whose kernels were measured it is wider by `OTHER_DEVICE`. Software whose numbers no iteration decided has the errors of
-such predictions. A device known by its data sheet alone has a prior, which is no narrower and no more hopeful than what
-its stack has on another device of a measured generation. docs/accuracy.md says how they were found.
+such predictions, and so has a kind of model of which none of a stack's iterations is. What is known less is no narrower
+and no more hopeful than what is known better: such a kind than dense models on the same stack, and than the kind on the
+stacks that were measured with it; a device known by its data sheet alone, which has a prior, than its stack on another
+device of a measured generation. docs/accuracy.md says how they were found.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
+from simcore import catalog
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
@@ -62,17 +66,32 @@ def ratios_of(npu: Npu, software: Software, measured_as: str, expanded: bool = F
     if found.device == "data sheet" or not found.iterations:
         low, high = low * OTHER_DEVICE[0], high * OTHER_DEVICE[1]
     if found.device == "data sheet":
-        low, high = _less_sure(DATA_SHEET, (low, high))
+        low, high = _least_sure(DATA_SHEET, (low, high))
     return (low * EXPANDED[0], high * EXPANDED[1]) if expanded else (low, high)
 
 
-def _less_sure(one: Ratios, other: Ratios) -> Ratios:
-    """The ratios that have the later middle and the greater width of two, as logarithms."""
-    middle = max(math.sqrt(low * high) for low, high in (one, other))
-    width = max(math.sqrt(high / low) for low, high in (one, other))
+def _least_sure(*known: Ratios) -> Ratios:
+    """The ratios that have the latest middle and the greatest width of all, as logarithms."""
+    middle = max(math.sqrt(low * high) for low, high in known)
+    width = max(math.sqrt(high / low) for low, high in known)
     return middle / width, middle * width
 
 
 def _of_software(software: Software, measured_as: str, found: Evidence) -> Ratios:
-    known: Mapping[Any, Ratios] = software.interval or {}
-    return known.get(measured_as, OTHER_SOFTWARE) if found.software else OTHER_SOFTWARE
+    own: Mapping[Any, Ratios] = (software.interval or {}) if found.software else {}
+    if measured_as in own:
+        return own[measured_as]
+    dense = [own["dense"]] if "dense" in own else []
+    return _least_sure(OTHER_SOFTWARE, *dense, *_of_other_stacks(measured_as))
+
+
+@lru_cache(maxsize=64)
+def _of_other_stacks(measured_as: str) -> tuple[Ratios, ...]:
+    """The ratios of a kind of model on the stacks of the catalogue that were measured with it; none of dense models.
+
+    Those are what `OTHER_SOFTWARE` was found with.
+    """
+    if measured_as == "dense":
+        return ()
+    intervals = [entry.get("interval") or {} for entry in catalog.section("software").values()]
+    return tuple((known[measured_as][0], known[measured_as][1]) for known in intervals if measured_as in known)

@@ -38,6 +38,12 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 """What means something in these stages of ZeRO alone."""
 
 
+_OF_NPU = ("cluster.npu.", "cluster.memory.")
+_POLICIES: dict[str, str] = {
+    "system.chunks": "{} chunks",
+    "system.intra_dimension": "intra-dimension {}",
+    "system.inter_dimension": "inter-dimension {}",
+}
 _CARE = "reliability."
 _AS_WORDS = str.maketrans("._", "  ")
 
@@ -46,7 +52,8 @@ def describe_build(trial: TrialRecord) -> str:
     """What to build, for which work, and how that is cut."""
     document = trial.decided_document or {}
     network = headline(document, ("topology", "bandwidth"))
-    what = headline(document, ("NPUs", "power cap")) + (f" on {network} an NPU" if network else "")
+    npus = headline(document, ("NPUs", "power cap")) + _describe_npu(trial)
+    what = npus + (f" on {network} an NPU" if network else "")
     if fabric := ", ".join(dict.fromkeys(_describe_fabric(document))):
         what = f"{what} ({fabric})"
     if trial.workloads:
@@ -58,9 +65,35 @@ def describe_build(trial: TrialRecord) -> str:
     zero = (document.get("parallelism") or {}).get("zero")
     open_ones = [name for name, path in _IF_OPEN.items() if path in trial.params and name not in said]
     said += [name for name in open_ones if zero in _OF_ZERO.get(name, (zero,))]
-    how = ", ".join(part for part in (_degrees(document), headline(document, said)) if part)
+    how = ", ".join(part for part in (_degrees(document), headline(document, said), *_describe_use(trial)) if part)
     for_what = headline(document, _JOB) or "the workload"
     return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}{_describe_care(trial)}."
+
+
+def _describe_npu(trial: TrialRecord) -> str:
+    """What of an NPU that is spelled out the space left open, such as its memory."""
+    told = [
+        f"{path.removeprefix(part).translate(_AS_WORDS)} {shorten_value(value)}"
+        for path, value in trial.params.items()
+        for part in _OF_NPU
+        if path.startswith(part)
+    ]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _describe_use(trial: TrialRecord) -> Iterator[str]:
+    """How the network is used, as far as the space left it open."""
+    document = trial.decided_document or {}
+    parallelism, system = (
+        part if isinstance(part, Mapping) else {} for part in map(document.get, ("parallelism", "system"))
+    )
+    if "parallelism.sequence_parallel" in trial.params and parallelism.get("tensor", 1) != 1:
+        yield "sequence parallel" if parallelism.get("sequence_parallel") else "no sequence parallelism"
+    if any(path.endswith("collective") and not path.startswith("workload") for path in trial.params):
+        listed = system.get("collective")
+        names = list(map(_short, listed if isinstance(listed, list | tuple) else [listed]))
+        yield f"collectives {'/'.join(names if len(set(names)) > 1 else names[:1])}"
+    yield from (how.format(_short(trial.params[path])) for path, how in _POLICIES.items() if path in trial.params)
 
 
 def _describe_care(trial: TrialRecord) -> str:

@@ -16,7 +16,8 @@ is not known. `kept` maps the constraints that it is not sure to meet -> share o
 assumed (`dse.whatif.scenarios`), or why there are none; its `machines` are the best designs found on each machine that
 the front leaves out, and in which share of the scenarios no member of the front dominates them, its `built` maps
 machines of the front -> share of the scenarios in which a design on them belongs there, its `barred`
-machines on which none was found -> what the nearest design breaks, and `unasked` are those that were too many;
+machines on which none was found -> what the nearest design breaks, `unasked` are those that were too many, and `stacks`
+the best designs with each stack of software that the front leaves out, as `machines` are;
 `robustness` says what a member is with other batches
 (`dse.whatif.batches`);
 `compared` among how many feasible designs that were simulated, of how many combinations of the space (null
@@ -113,7 +114,15 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
     """How many there are and what they rest on, or why there are none."""
     found = answers.scenarios
     if found is None:
-        none: Any = {"contenders": [], "left_out": 0, "machines": [], "built": {}, "barred": {}, "unasked": []}
+        none: Any = {
+            "contenders": [],
+            "left_out": 0,
+            "machines": [],
+            "built": {},
+            "barred": {},
+            "unasked": [],
+            "stacks": [],
+        }
         return {"count": 0, **none, "parameters": [], "note": answers.no_scenarios or None}
     return {
         "count": found.count,
@@ -123,6 +132,7 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
         "built": dict(found.built),
         "barred": dict(found.barred),
         "unasked": list(found.unasked),
+        "stacks": [asdict(stack) for stack in found.stacks],
         "parameters": [asdict(assumption) for assumption in found.assumptions],
         "note": None,
     }

@@ -1,4 +1,4 @@
-"""The machines that no design of the front is built of, in words: how near they come, for all that is known of them."""
+"""The machines and stacks that no design of the front has, in words: how near they come, for all that is known."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ _SHOWN = 4
 
 
 def describe_machines(record: StudyRecord, summary: Summary) -> str:
-    """Which machine the front leaves out, and how often one of it would belong there; empty where there is none."""
+    """Machines and stacks that the front leaves out, and how often each would belong there; empty without any."""
     scenarios = summary.what_if.scenarios
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    told = _describe_found(record, found)
+    told = _describe_found(record, "Other machines, by the best designs found on them", found)
     if found:
         told = f"{told}{_describe_built(record, summary, scenarios.built)}."
+    stacks = sorted(scenarios.stacks, key=lambda stack: -stack.on_front)
+    beside = _describe_found(record, "Other stacks, by the best designs of the study with them", stacks)
     barred = [
         f"{clean_text(name)}{f' (the nearest: {_shortly(why)})' if why else ''}"
         for name, why in scenarios.barred.items()
     ]
     none = f"No design that may be built was found on {', '.join(barred)}." if barred else ""
     unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
-    return " ".join(part for part in (told, _describe_missed(record, found), none, unasked) if part)
+    parts = (told, _describe_missed(record, found), none, unasked, f"{beside}." if beside else "")
+    return " ".join(part for part in parts if part)
 
 
 def _shortly(why: str) -> str:
@@ -49,8 +52,8 @@ def _describe_built(record: StudyRecord, summary: Summary, built: Mapping[str, f
     return f"; {clean_text(name)}, which is to be built, in {format_percent(built[name])}" if name in built else ""
 
 
-def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
-    """How often the best designs on machines belong on the front, the most often first."""
+def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine]) -> str:
+    """How often the best designs on machines, or with stacks, belong on the front, the most often first."""
     if not found:
         return ""
     first, *others = found
@@ -58,7 +61,7 @@ def _describe_found(record: StudyRecord, found: Sequence[Machine]) -> str:
     told = [f"{_named(first, values)} belongs on the front in {format_percent(first.on_front)} of the scenarios"]
     told += [f"{_named(machine)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
     told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
-    return f"Other machines, by the best designs found on them: {', '.join(told)}"
+    return f"{what}: {', '.join(told)}"
 
 
 def _named(machine: Machine, values: str = "") -> str:

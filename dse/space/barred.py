@@ -72,7 +72,7 @@ def _barred(plain: list[Space]) -> list[_Value]:
 def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
     """The values that holes took in designs drawn, by path and text, until enough is known of all."""
     generator, known = np.random.default_rng(0), dict[str, dict[str, _Value]]()
-    asks_orders = any(ORDERABLE in constraint.metrics for space in plain for constraint in space.constraints)
+    asks_orders = any(map(asks_for_orders, plain))
     for number in range(MOST):
         try:
             filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
@@ -81,7 +81,7 @@ def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
         design, _ = parse_design(filled.document)
         if design is None:
             continue
-        problem = _find_problem(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
+        problem = unbuildable(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
         for path, its in filled.params.items():
             if not path.startswith(_OF_JOB):
                 value = known.setdefault(path, {}).setdefault(str(its), _Value(path, str(its)))
@@ -94,7 +94,12 @@ def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
     return known
 
 
-def _find_problem(design: Design, asks_orders: bool) -> Problem | None:
+def asks_for_orders(space: Space) -> bool:
+    """Whether only clusters that can be ordered may be built."""
+    return any(ORDERABLE in constraint.metrics for constraint in space.constraints)
+
+
+def unbuildable(design: Design, asks_orders: bool) -> Problem | None:
     """Why a design may not be built, whatever its job; None where it may."""
     problems = [problem for problem in design_problems(design) if not problem.path or problem.path[0] not in _OF_JOB]
     problems += order_of(design.cluster).problems if asks_orders and not problems else ()

@@ -1,7 +1,7 @@
-"""What of a space is no decision: facts of the world that it leaves open, and batches that nobody trains with.
+"""What of a space is no decision: facts of the world that it leaves open, what costs nothing, batches of no training.
 
-A search would take the rosiest of the facts, which nobody can choose. A batch given in tokens where sequences are asked
-for is some thousand times too large, and every design of it is sound.
+A search would take the rosiest of the facts, which nobody can choose, and the best of what has one price. A batch given
+in tokens where sequences are asked for is some thousand times too large, and every design of it is sound.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from dse.space.batches import Variations, variations_of
 from dse.space.fill import template_count
+from dse.space.hole import Choice, ExpressionHole
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
 
@@ -19,7 +20,7 @@ MOST_TOKENS = 5e8
 
 
 def fact_notices(template: Mapping[str, Any], variations: Variations) -> Iterator[str]:
-    """A sentence where it is open how often things fail, and one where a batch has more tokens than any training.
+    """Sentences where it is open how often things fail, or what an NPU is at one price, or a batch is of no training.
 
     How a job is saved and begun again may well be open.
     """
@@ -28,6 +29,12 @@ def fact_notices(template: Mapping[str, Any], variations: Variations) -> Iterato
         yield (
             "reliability leaves open how often things fail, and a search takes the value under which they fail least, "
             "which nobody can choose. Write one, and search again with another to see what changes."
+        )
+    if unpriced := dict.fromkeys(path for npu in _npus_of(template.get("cluster")) for path in _unpriced(npu)):
+        yield (
+            f"cluster.npu leaves open {' and '.join(unpriced)} at one price, so a search has the best for nothing. Let "
+            'the price follow, price: {expr: "9000 + 50 * cluster.npu.memory.capacity / 1e9"}, or list whole NPUs, '
+            "npu: {choice: [{name: small, ...}, {name: large, ...}]}."
         )
     largest = max(found, key=_tokens, default=None)
     if largest is not None and (tokens := _tokens(largest)) > MOST_TOKENS:
@@ -41,3 +48,23 @@ def _tokens(design: Design) -> int:
     """Tokens of a batch; 0 of what is not trained on any."""
     sequence = getattr(design.workload, "sequence", 0)
     return design.workload.global_batch * sequence if sequence and kind_of(design.workload).trained else 0
+
+
+def _npus_of(cluster: Any) -> Iterator[Mapping[str, Any]]:
+    """The NPUs of a cluster's template that are spelled out."""
+    for one in cluster.alternatives if isinstance(cluster, Choice) else (cluster,):
+        npu = one.get("npu") if isinstance(one, Mapping) else None
+        listed = npu.alternatives if isinstance(npu, Choice) else (npu,)
+        yield from (spelled for spelled in listed if isinstance(spelled, Mapping))
+
+
+def _unpriced(npu: Mapping[str, Any]) -> Iterator[str]:
+    """What an NPU's template leaves open, as paths, where its price is one for all."""
+    price = npu.get("price")
+    if isinstance(price, ExpressionHole) or template_count(price) > 1:
+        return
+    for key, value in npu.items():
+        inner = value.items() if isinstance(value, Mapping) else ()
+        yield from (f"{key}.{name}" for name, its in inner if template_count(its) > 1)
+        if not isinstance(value, Mapping) and template_count(value) > 1:
+            yield key

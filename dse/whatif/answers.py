@@ -102,7 +102,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine that no member of the front is built of, by the best design that was found on it."""
+    """A machine that no member of the front is built of, or a stack that none runs, by the best design found on it."""
 
     name: str
     values: Mapping[str, float]
@@ -141,6 +141,8 @@ class Scenarios:
     """Machine that the front leaves out -> what its nearest design breaks, where no feasible one was found."""
     unasked: tuple[str, ...] = ()
     """Machines that the front leaves out and that were too many to be looked at."""
+    stacks: tuple[Machine, ...] = ()
+    """Stacks of software that the front leaves out."""
 
     @property
     def known(self) -> Mapping[int, Sureness]:

@@ -8,7 +8,8 @@ each such machine gets a short search of its own, and its best design joins the 
 The search goes downhill over the steps that reports ask about (`dse.whatif.steps`), from the study's own best design
 on the machine, from designs near the front that are moved to it and from others drawn at random: first towards feasible
 designs, then towards those whose objectives are together the least behind the front's knee. A machine is the NPU that a
-design names, in nodes or domains of a size that it is sold in.
+design names, in nodes or domains of a size that it is sold in. Stacks of software that the front leaves out get no
+search: the study's own best design with each is compared.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ import numpy as np
 
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.barred import asks_for_orders, unbuildable
 from dse.space.draw import RandomDraw
 from dse.space.space import Space
 from dse.whatif.batches import describe_broken, rivals
 from dse.whatif.steps import Neighbour, steps_around
+from simcore.check.load import parse_design
 from simcore.design.node import nodes_sold_with
 
 SIMULATIONS = 80
@@ -70,6 +73,13 @@ def machine_of(document: Mapping[str, Any] | None) -> str:
     return f"{npu} in domains of {size}" if others and size != max(sold[0].domains) else npu
 
 
+def stack_of(document: Mapping[str, Any] | None) -> str:
+    """The stack of software of a design document, by name; empty where it does not say one."""
+    software = (document or {}).get("software")
+    name = software.get("name", software.get("base")) if isinstance(software, Mapping) else software
+    return name if isinstance(name, str) else ""
+
+
 def _cluster(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
     cluster = (document or {}).get("cluster")
     return cluster if isinstance(cluster, Mapping) else {}
@@ -84,6 +94,8 @@ class Elsewhere(NamedTuple):
     """Machine -> what the design breaks that comes nearest, where no feasible one was found."""
     unasked: tuple[str, ...] = ()
     """Machines that were too many."""
+    stacks: tuple[TrialRecord, ...] = ()
+    """The study's own best design with each stack of software that the front leaves out."""
 
 
 NOWHERE = Elsewhere()
@@ -96,7 +108,7 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
     (`ValueError`), the space has no such design.
     """
     on_front = {machine_of(trial.design) for trial in record.front}
-    machines, own = _starts(record, space, on_front), _own_best(record, on_front)
+    machines, own = _starts(record, space, on_front), _own_best(record, machine_of)
     machines |= {name: [] for name in own if name not in machines}
     each = min(SIMULATIONS, most // max(1, min(MOST, len(machines))))
     best: list[TrialRecord] = []
@@ -110,15 +122,24 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
         elif found[0][0] == 0:
             best.append(replace(found[1], number=-1 - len(best)))
         else:
-            barred[name] = found[1].error or ""
-    return Elsewhere(tuple(best), barred, tuple(machines)[MOST:])
+            barred[name] = _why_barred(found[1], space)
+    stacks = tuple(trial for _, trial in _own_best(record, stack_of).values())
+    return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
 
 
-def _own_best(record: StudyRecord, on_front: set[str]) -> dict[str, Ranked]:
-    """Machine -> the best feasible trial on it, other than those of the front."""
+def _why_barred(nearest: TrialRecord, space: Space) -> str:
+    """What a machine's nearest design breaks: what no job on such a cluster can mend, before all else."""
+    design = parse_design(nearest.design or {})[0]
+    problem = None if design is None else unbuildable(design, asks_for_orders(space))
+    return (nearest.error or "") if problem is None else str(problem)
+
+
+def _own_best(record: StudyRecord, named: Callable[[Mapping[str, Any] | None], str]) -> dict[str, Ranked]:
+    """Machine, or stack, as it is `named` -> the best feasible trial on it, of those that are not on the front."""
+    on_front = {named(trial.design) for trial in record.front}
     best: dict[str, Ranked] = {}
     for trial in rivals(record, _OWN):
-        name, rank = machine_of(trial.design), (0, _behind(record, trial.values))
+        name, rank = named(trial.design), (0, _behind(record, trial.values))
         if name and name not in on_front and (name not in best or rank < best[name][0]):
             best[name] = rank, trial
     return best

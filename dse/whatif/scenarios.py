@@ -15,18 +15,19 @@ objectives, each in units of `dse.evaluate.pareto.compromise_units`: lengths in 
 that is worth its price, for the front as predicted may be short where designs are unsure. Of equals it is the one that
 is surer to keep the limits (`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
-The best design of each machine that the front leaves out (`dse.whatif.machines`) is compared with the front in the same
-scenarios, beside the contenders.
+The best design of each machine, and with each stack, that the front leaves out (`dse.whatif.machines`) is compared with
+the front in the same scenarios, beside the contenders.
 
 Nothing is simulated here, and all follows from the journal: the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from math import exp
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
 from dse.whatif.drawn import Drawn, draw_trials, ends_of, is_drawn
 from dse.whatif.limits import drawn_limits, safe_designs, share_kept
-from dse.whatif.machines import NOWHERE, Elsewhere, machine_of
+from dse.whatif.machines import NOWHERE, Elsewhere, machine_of, stack_of
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.uncertainty import draws
@@ -81,12 +82,13 @@ def ask_scenarios(
     kept = [share_kept(limits, one) for one in found]
     members = lost[:, : min(len(front), MOST)]
     others = _lost(record, _draw(elsewhere.best, drawn, note), drawn)
-    machines = tuple(
-        _machine(trial, values, members) for trial, values in zip(elsewhere.best, others.swapaxes(0, 1), strict=True)
-    )
+    machines = _machines(elsewhere.best, others, members, machine_of)
+    stacks = _machines(elsewhere.stacks, _lost(record, _draw(elsewhere.stacks, drawn, note), drawn), members, stack_of)
     built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, others], axis=1), members.shape[1])
     compared = _compare(record, trials, len(front), lost, kept, drawn)
-    return replace(compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked)
+    return replace(
+        compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked, stacks=stacks
+    )
 
 
 def _draw(trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> list[Drawn]:
@@ -143,11 +145,21 @@ def _compare(
     )
 
 
-def _machine(trial: TrialRecord, values: Floats, front: Floats) -> Machine:
-    """A design on another machine with its `values[objectives, count]`, against `front[objectives, members, count]`."""
+def _machines(
+    trials: Sequence[TrialRecord], lost: Floats, front: Floats, named: Callable[[Mapping[str, Any] | None], str]
+) -> tuple[Machine, ...]:
+    """Designs elsewhere, `lost[objectives, trials, count]`, against `front[objectives, members, count]`."""
+    return tuple(
+        _machine(named(trial.design), trial, values, front)
+        for trial, values in zip(trials, lost.swapaxes(0, 1), strict=True)
+    )
+
+
+def _machine(name: str, trial: TrialRecord, values: Floats, front: Floats) -> Machine:
+    """A design elsewhere with its `values[objectives, count]`, against `front[objectives, members, count]`."""
     assert trial.design is not None
     behind = [dominated_mask(front[..., at].T, values[None, :, at])[0] for at in range(values.shape[1])]
-    return Machine(machine_of(trial.design), trial.values, trial.design, _told(1 - float(np.mean(behind))))
+    return Machine(name, trial.values, trial.design, _told(1 - float(np.mean(behind))))
 
 
 def _built(trials: Sequence[TrialRecord], lost: Floats, members: int) -> dict[str, float]:

@@ -40,7 +40,7 @@ def test_the_first_sentence_says_what_to_build_and_how_to_run_it() -> None:
     assert decision.trial == 1
     assert decision.sentences[0] == (
         "Build trial 1 for transformer-1t, batch 1024, sequence 2048, fp16: 1024 x a100-80gb on SW(8)_SW(128), "
-        "300/25 GB/s an NPU, with tensor 4 x pipeline 16 x data 16, microbatch 1."
+        "300/25 GB/s an NPU, with tensor 4 x pipeline 16 x data 16, microbatch 1, 64 chunks."
     )
 
 
@@ -125,7 +125,7 @@ def scheduled(number: int, time: float, cost: float, schedule: str, **metrics: A
 
 def test_a_schedule_is_named_where_it_is_not_the_usual_one() -> None:
     flushed = studies.record([scheduled(0, 1.0, 3e7, "gpipe")])
-    assert "microbatch 1, gpipe." in decided(flushed).sentences[0]
+    assert "microbatch 1, gpipe, 64 chunks." in decided(flushed).sentences[0]
     assert "1f1b" not in decided(three()).sentences[0]
 
 
@@ -221,13 +221,37 @@ def test_what_is_built_names_all_that_it_needs_to_run() -> None:
     design["cluster"] = {**design["cluster"], "memory": {"expanded": beside}}
     design["parallelism"] |= {"context": 2, "context_communication": "all_to_all", "dispatch": "node", "expert": 4}
     said = describe_build(replace(made, design={**design, "software": "pytorch-fsdp"}))
-    assert said.endswith("context by all_to_all, activations/optimizer in expanded memory, software pytorch-fsdp.")
+    assert said.endswith(
+        "context by all_to_all, activations/optimizer in expanded memory, software pytorch-fsdp, 64 chunks."
+    )
     chosen = replace(made, design=design, params={"parallelism.dispatch": "node"})
     assert describe_build(chosen).endswith("in expanded memory, dispatch by node.")
     usual = {**design, "software": "megatron-core"}
     assert "software" not in describe_build(replace(made, design=usual))
     chosen = replace(made, design=usual, params={"software": "megatron-core"})
     assert describe_build(chosen).endswith(", software megatron-core.")
+
+
+def test_the_first_sentence_says_how_the_network_is_used_where_that_was_open() -> None:
+    made = trial(0, 1.0, 1e7)
+    design: dict[str, Any] = dict(made.design or {})
+    design["system"] = {"collective": ["direct", "halving_doubling"], "chunks": 64, "inter_dimension": "themis"}
+    design["parallelism"] |= {"sequence_parallel": True}
+    kept = {"parallelism.zero": 1}
+    assert describe_build(replace(made, design=design, params=kept)).endswith("microbatch 1.")
+    params = {"parallelism.sequence_parallel": True, "system.collective": "direct, halving_doubling"}
+    chosen = replace(made, design=design, params=params | {"system.inter_dimension": "themis"})
+    said = "microbatch 1, sequence parallel, collectives direct/halving_doubling, inter-dimension themis."
+    assert describe_build(chosen).endswith(said)
+    ring = {**design, "system": {"collective": ["ring", "ring"]}}
+    chosen = replace(made, design=ring, params={"cluster.dimensions[1].collective": "ring"})
+    assert describe_build(chosen).endswith("microbatch 1, collectives ring.")
+
+
+def test_the_first_sentence_says_what_an_npu_is_where_that_was_open() -> None:
+    params = {"cluster.npu.memory.capacity": "144 GB", "cluster.npu.memory.bandwidth": "4 TB/s"}
+    said = describe_build(replace(trial(0, 1.0, 1e7), params=params))
+    assert "1024 x a100-80gb (memory capacity 144 GB, memory bandwidth 4 TB/s) on SW(8)_SW(128), 300/25 GB/s" in said
 
 
 @pytest.mark.parametrize(

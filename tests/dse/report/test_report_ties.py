@@ -105,6 +105,7 @@ def test_a_study_without_scenarios_has_the_keys_and_says_why() -> None:
         "built": {},
         "barred": {},
         "unasked": [],
+        "stacks": [],
         "parameters": [],
         "note": "not with this engine",
     }

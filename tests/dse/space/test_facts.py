@@ -36,3 +36,35 @@ def test_a_batch_in_tokens_where_sequences_are_asked_for_is_said(batch: Any, sai
     workload = {**BASE["workload"], "global_batch": batch}
     notices = load_space({**BASE, "workload": workload}).notices
     assert any("4,194,304 of them are 34.4 billion tokens" in notice for notice in notices) == said
+
+
+NPU: dict[str, Any] = {
+    "name": "ours",
+    "peak": {"bf16": "600 TFLOP/s", "fp32": "30 TFLOP/s"},
+    "memory": {"capacity": "96 GB", "bandwidth": "2 TB/s"},
+    "power": {"max": "600 W", "idle": "90 W"},
+    "price": "12000 $",
+}
+OPEN = {"capacity": {"choice": ["96 GB", "144 GB"]}, "bandwidth": "2 TB/s"}
+
+
+@pytest.mark.parametrize(
+    ("npu", "open_ones"),
+    [
+        (NPU, ""),
+        ({**NPU, "memory": OPEN}, "memory.capacity"),
+        (
+            {**NPU, "memory": OPEN, "peak": {"bf16": {"choice": ["500 TFLOP/s", "600 TFLOP/s"]}}},
+            "peak.bf16 and memory.capacity",
+        ),
+        ({**NPU, "memory": OPEN, "price": {"expr": "9000 + 50 * cluster.npu.memory.capacity / 1e9"}}, ""),
+        ({"choice": [NPU, {**NPU, "name": "large", "memory": {**OPEN, "capacity": "144 GB"}}]}, ""),
+        ({"choice": ["h100-80gb", {**NPU, "memory": OPEN}]}, "memory.capacity"),
+        ({"choice": ["h100-80gb", "h200"]}, ""),
+    ],
+)
+def test_what_an_npu_is_at_one_price_is_said(npu: Any, open_ones: str) -> None:
+    told = [n for n in load_space({**BASE, "cluster": {**BASE["cluster"], "npu": npu}}).notices if "at one price" in n]
+    assert [notice.partition(" at one price")[0] for notice in told] == [
+        f"cluster.npu leaves open {part}" for part in [open_ones] if part
+    ]

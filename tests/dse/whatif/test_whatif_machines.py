@@ -26,7 +26,7 @@ from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
-from dse.whatif.machines import best_elsewhere, machine_of
+from dse.whatif.machines import best_elsewhere, machine_of, stack_of
 from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
@@ -183,6 +183,28 @@ def test_a_machine_on_which_every_design_breaks_a_limit_has_none(tmp_path: Path)
     found = scenarios_of(record, tmp_path / "run")
     assert {machine_of(trial.design) for trial in record.front} == {FASTEST}
     assert found.barred == dict.fromkeys(OTHERS, limit)
+
+
+def test_a_stack_that_the_front_leaves_out_is_compared_by_the_best_design_of_the_study(tmp_path: Path) -> None:
+    document = yaml.safe_load(TINY) | {"objectives": {"minimize": ["iteration_time"]}}
+    document["cluster"]["npu"] = FASTEST
+    document["software"] = {"choice": ["megatron-core", "pytorch-fsdp"]}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    built = stack_of(record.front[0].design)
+    answers = answer_what_if(record, tmp_path / "run")
+    assert answers.scenarios is not None
+    (stack,) = answers.scenarios.stacks
+    others = [trial for trial in record.feasible_trials if stack_of(trial.design) == stack.name]
+    assert {stack.name, built} == {"megatron-core", "pytorch-fsdp"}
+    assert stack.values["iteration_time"] == min(trial.values["iteration_time"] for trial in others)
+    best = next(trial for trial in others if trial.design == stack.design)
+    near = rivals(record, CONTENDERS)[: CONTENDERS - len(record.front)]
+    front = times_of(record, [*record.front, *near])[: len(record.front)]
+    assert stack.on_front == pytest.approx((times_of(record, [best])[0] <= front.min(axis=0)).mean(), abs=1e-6)
+    said = f"Other stacks, by the best designs of the study with them: {stack.name} ("
+    assert describe_machines(record, summarize(record, answers)).startswith(said)
 
 
 def test_the_files_have_the_machines(fastest: tuple[StudyRecord, Path]) -> None:
