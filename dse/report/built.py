@@ -39,11 +39,7 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 
 
 _OF_NPU = ("cluster.npu.", "cluster.memory.")
-_POLICIES: dict[str, str] = {
-    "system.chunks": "{} chunks",
-    "system.intra_dimension": "intra-dimension {}",
-    "system.inter_dimension": "inter-dimension {}",
-}
+_SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
 _CARE = "reliability."
 _AS_WORDS = str.maketrans("._", "  ")
 
@@ -93,7 +89,10 @@ def _describe_use(trial: TrialRecord) -> Iterator[str]:
         listed = system.get("collective")
         names = list(map(_short, listed if isinstance(listed, list | tuple) else [listed]))
         yield f"collectives {'/'.join(names if len(set(names)) > 1 else names[:1])}"
-    yield from (how.format(_short(trial.params[path])) for path, how in _POLICIES.items() if path in trial.params)
+    if "system.chunks" in trial.params:
+        yield f"{_short(trial.params['system.chunks'])} chunks"
+    if policies := [_short(trial.params[path]) for path in _SCHEDULING if path in trial.params]:
+        yield f"scheduling {'/'.join(policies)}"
 
 
 def _describe_care(trial: TrialRecord) -> str:

@@ -38,7 +38,7 @@ _NO_MATTER = {"latency": "0 s", "efficiency": 1.0, "affinity": 1.0, "collective"
 Hypothetical = Literal["", "said", "free", "none"]
 """Why a space is hypothetical: it says so, its bandwidths are free, none of its clusters is sold; empty: it is not."""
 NOTICES: dict[Hypothetical, str] = {
-    "said": "Hypothetical: clusters may be ones that nobody sells, as the space says.",
+    "said": "Hypothetical: the space allows clusters that nobody sells.",
     "free": "Hypothetical: bandwidths are free numbers, so that clusters may be ones that nobody sells.",
     "none": "Hypothetical: no cluster of this space can be ordered.",
 }

@@ -36,13 +36,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_hypothetical_study_says_so_on_the_terminal(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(run)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Hypothetical: clusters may be ones that nobody sells, as the space says; trial" in said
+    assert "Hypothetical: the space allows clusters that nobody sells; trial" in said
 
 
 def test_a_hypothetical_study_says_so_on_its_page_and_in_its_files(run: Path) -> None:
     page = (run / "report.html").read_text()
     head = page.partition("<header>")[2].partition("</header>")[0]
-    assert "Hypothetical: clusters may be ones that nobody sells" in head
+    assert "Hypothetical: the space allows clusters that nobody sells" in head
     pareto = json.loads((run / "pareto.json").read_text())
     assert pareto["hypothetical"] is True
     assert {member["metrics"]["orderable"] for member in pareto["front"]} == {False}

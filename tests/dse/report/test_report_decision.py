@@ -241,7 +241,7 @@ def test_the_first_sentence_says_how_the_network_is_used_where_that_was_open() -
     assert describe_build(replace(made, design=design, params=kept)).endswith("microbatch 1.")
     params = {"parallelism.sequence_parallel": True, "system.collective": "direct, halving_doubling"}
     chosen = replace(made, design=design, params=params | {"system.inter_dimension": "themis"})
-    said = "microbatch 1, sequence parallel, collectives direct/halving_doubling, inter-dimension themis."
+    said = "microbatch 1, sequence parallel, collectives direct/halving_doubling, scheduling themis."
     assert describe_build(chosen).endswith(said)
     ring = {**design, "system": {"collective": ["ring", "ring"]}}
     chosen = replace(made, design=ring, params={"cluster.dimensions[1].collective": "ring"})
