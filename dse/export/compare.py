@@ -42,8 +42,18 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
     follows = {path for key, paths in _FOLLOWS.items() if key in left for path in paths}
     elsewhere = target.elsewhere(design)
     inside = tuple(f"{path}." for path in elsewhere)
-    aside = follows | elsewhere.keys()
+    aside = follows | elsewhere.keys() | _usual_of_groups(design, elsewhere)
     return tuple(entry for entry in found if entry.path not in aside and not entry.path.startswith(inside))
+
+
+def _usual_of_groups(design: Design, elsewhere: Mapping[str, str]) -> set[str]:
+    """What a group of which the file does not tell does as all do: nothing is left out with it."""
+    p, of_stack = design.parallelism, design.software
+    usual = {
+        key: getattr(of_stack, key, type(p).model_fields[key].default) for keys in _OF_GROUP.values() for key in keys
+    }
+    groups = (keys for group, keys in _OF_GROUP.items() if f"parallelism.{group}" in elsewhere)
+    return {f"parallelism.{key}" for keys in groups for key in keys if getattr(p, key) == usual[key]}
 
 
 def read_back(design: Design, target: Target, said: Said) -> Design:

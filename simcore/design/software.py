@@ -133,7 +133,9 @@ class Software(Frozen):
     """Names of NPUs that it is not made for."""
     not_in: tuple[Precision, ...] = ()
     """Precisions in which it trains nothing."""
-    only: dict[Literal["tensor", "pipeline", "context", "expert", "zero", "schedule"], tuple[int | str, ...]] = {}
+    only: dict[
+        Literal["tensor", "pipeline", "context", "expert", "zero", "schedule", "interleave"], tuple[int | str, ...]
+    ] = {}
     """Values that it has of a key of `parallelism`, where it has not all."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""

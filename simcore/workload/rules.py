@@ -41,7 +41,7 @@ def stack_problems(design: Design) -> Iterator[Problem]:
     """The software has the degrees, the sharding, and where there is a pipeline its schedule."""
     stack, fix = design.software, "choose another one, or another stack"
     for key, values in stack.only.items():
-        if key == "schedule" and design.parallelism.pipeline == 1:
+        if key in ("schedule", "interleave") and design.parallelism.pipeline == 1:
             continue
         if (found := getattr(design.parallelism, key)) not in values:
             expected = f"{' or '.join(map(str, values))}, which is all that {stack.name or 'the software'} has"

@@ -255,6 +255,22 @@ def test_what_a_program_has_no_word_for_is_named() -> None:
     assert "parallelism.sequence_parallel" in {entry.path for entry in export(dense(pipeline=1), "deepspeed").unsaid}
 
 
+def test_what_experts_do_that_the_training_script_builds_is_named_where_it_is_not_the_usual() -> None:
+    def left(**parallelism: Any) -> set[str]:
+        document = {
+            "workload": {"model": "mixtral-8x7b", "global_batch": 64, "precision": "bf16"},
+            "parallelism": {"data": 32, "expert": 8, "zero": 1, **parallelism},
+            "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 32},
+            "software": "deepspeed",
+        }
+        found = {entry.path for entry in export(design_from(document), "deepspeed").unsaid}
+        return found & {"parallelism.dispatch", "parallelism.expert_overlap"}
+
+    assert left() == set()
+    assert left(dispatch="node") == {"parallelism.dispatch"}
+    assert left(expert_overlap=True) == {"parallelism.expert_overlap"}
+
+
 def test_groups_that_take_the_ranks_in_another_order_are_named() -> None:
     for placement, known in (
         (["tensor", "context", "pipeline", "data"], True),

@@ -58,6 +58,17 @@ def test_a_stack_has_its_own_schedule_and_no_other() -> None:
     assert told.startswith("parallelism.zero: expected 0 or 1 or 3, which is all that maxtext has, got 2")
 
 
+def test_a_stack_without_chunks_of_stages_has_no_interleaving() -> None:
+    both = {"choice": ["megatron-core", "deepspeed"]}
+    pipeline = {"pipeline": 2, "interleave": {"choice": [1, 2]}}
+    assert problems_of(space(software="megatron-core", parallelism=pipeline)) == set()
+    (told,) = problems_of(space(software=both, parallelism=pipeline))
+    assert told.startswith("parallelism.interleave: expected 1, which is all that deepspeed has, got 2")
+    (told,) = problems_of(space(software="deepspeed", parallelism={"pipeline": 2, "schedule": "gpipe"}))
+    assert told.startswith("parallelism.schedule: expected 1f1b, which is all that deepspeed has, got gpipe")
+    assert problems_of(space(software="deepspeed", parallelism={"schedule": "gpipe"})) == set()  # there is no pipeline
+
+
 def test_nothing_is_built_on_a_stack_that_is_not_made_for_the_npu() -> None:
     cluster = {
         "npu": {"choice": ["h100-80gb", "gaudi3"]},
