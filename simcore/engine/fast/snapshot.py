@@ -15,6 +15,7 @@ from simcore.engine.fast.state import (
     ENTRY_TASK,
     FLIGHT_AT,
     FLIGHT_PHASE,
+    FLIGHT_SIZE,
     FLIGHT_TASK,
     FLYING,
     HEAD,
@@ -159,28 +160,23 @@ def shift(net: Ints, state: Ints, by: int) -> None:
         state[locate_flight(state, place) + LANDS] += by
 
 
+@inlined
+def _copy(source: Ints, at: int, count: int, out: Ints, to: int) -> int:
+    """Copy so many numbers from `at` to `to`; where the next ones go."""
+    for i in range(count):
+        out[to + i] = source[at + i]
+    return int(to + count)
+
+
 @borrowing
 def pack_network(net: Ints, state: Ints, out: Ints) -> int:
     """Write all that a network is into `out`, nothing that it has room for; the length of what is written."""
-    n = 0
-    for i in range(state[ISSUES_AT]):
-        out[n] = state[i]
-        n += 1
-    for i in range(state[ISSUES_AT], locate_issue(state, state[ISSUED])):
-        out[n] = state[i]
-        n += 1
-    for i in range(state[FLIGHT_AT], locate_flight(state, state[FLYING])):
-        out[n] = state[i]
-        n += 1
-    for i in range(state[POOL_AT], state[POOL_AT] + state[USED] * ENTRY_SIZE):
-        out[n] = state[i]
-        n += 1
+    n = _copy(state, 0, locate_issue(state, state[ISSUED]), out, 0)
+    n = _copy(state, state[FLIGHT_AT], state[FLYING] * FLIGHT_SIZE, out, n)
+    n = _copy(state, state[POOL_AT], state[USED] * ENTRY_SIZE, out, n)
     for d in range(net[DIMENSIONS]):
-        lane = locate_lanes(state, d)
-        for i in range(lane, lane + state[locate_serving(state, d) + LANES] * LANE_SIZE):
-            out[n] = state[i]
-            n += 1
-    return n
+        n = _copy(state, locate_lanes(state, d), state[locate_serving(state, d) + LANES] * LANE_SIZE, out, n)
+    return int(n)
 
 
 @borrowing
@@ -189,24 +185,18 @@ def unpack_network(net: Ints, packed: Ints, state: Ints, time: int) -> None:
 
     Collectives count from the first one that is still played: the future is the same.
     """
-    n = STAGE + 1
-    for i in range(STAGE + 1, state[ISSUES_AT]):
-        state[i] = packed[n]
-        n += 1
-    for i in range(state[ISSUES_AT], locate_issue(state, state[ISSUED])):
-        state[i] = packed[n]
-        n += 1
-    for i in range(state[FLIGHT_AT], locate_flight(state, state[FLYING])):
-        state[i] = packed[n]
-        n += 1
-    for i in range(state[POOL_AT], state[POOL_AT] + state[USED] * ENTRY_SIZE):
-        state[i] = packed[n]
-        n += 1
+    n = _copy(packed, STAGE + 1, state[ISSUES_AT] - STAGE - 1, state, STAGE + 1)
+    for part, size in (
+        (state[ISSUES_AT], state[ISSUED] * ISSUE_SIZE),
+        (state[FLIGHT_AT], state[FLYING] * FLIGHT_SIZE),
+        (state[POOL_AT], state[USED] * ENTRY_SIZE),
+    ):
+        _copy(packed, n, size, state, part)
+        n += size
     for d in range(net[DIMENSIONS]):
-        lane = locate_lanes(state, d)
-        for i in range(lane, lane + state[locate_serving(state, d) + LANES] * LANE_SIZE):
-            state[i] = packed[n]
-            n += 1
+        size = state[locate_serving(state, d) + LANES] * LANE_SIZE
+        _copy(packed, n, size, state, locate_lanes(state, d))
+        n += size
     shift(net, state, time - state[NOW])
     _forget_issues(net, state, _find_oldest_issue(net, state))
 

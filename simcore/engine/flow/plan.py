@@ -15,6 +15,7 @@ from simcore.engine.flow import tables
 from simcore.engine.flow.lowered import Flags, Lowered, Way
 from simcore.engine.flow.period import KEPT, MACHINES_OF
 from simcore.engine.flow.rates import pack_flows
+from simcore.engine.flow.room import room_for_passages
 from simcore.engine.flow.shared import Served, SharedLinks, Stream, Tail, overload
 from simcore.engine.flow.tables import Floats, Ints, World
 from simcore.program import Category
@@ -23,10 +24,6 @@ from simcore.system.chunks import FLAT
 from simcore.system.streamed import count_queues
 
 _OF_TAIL = 1 << 30
-_MOST_RUNS, _RUNS_ROOM = 1 << 12, 1 << 18
-"""Runs of a passage, and of all of them: what has more is played."""
-_MOST_PASSAGES, _KEPT_ROOM = 1 << 10, 1 << 20
-"""Passages that are known, and numbers that are kept of what they found and left in flight."""
 
 
 @dataclass
@@ -321,14 +318,8 @@ def _play(
     crowd = crowd if meets else 0
     buckets = 1 << 12 if meets else 0
     snapshot = MACHINES_OF + classes * (2 * width + state_width + 6 * dimensions + 32) if plan[tables.PERIOD] else 0
-    spans = sum(int(lowered.types_by_way.sum()) for lowered in jobs) if links else 0
     rows = plan[tables.PLAN_HEADER :][: classes * tables.CLASS_SIZE].reshape(classes, tables.CLASS_SIZE)
-    patterns = int(rows[:, tables.PATTERN].max()) + 1
-    entries, kept = (_MOST_PASSAGES, _KEPT_ROOM) if patterns else (0, 0)
-    segments = max(len(lowered.lowering.segments) for lowered in jobs)
-    notes = tables.OPEN_RUN + dimensions + (_MOST_RUNS * tables.RUN_SIZE if patterns else 0)
-    repeated = state_width + 4 * dimensions if patterns else 0
-    repeats = tables.R_WAYS + 1 + max(len(lowered.ways[0]) for lowered in jobs) + 2 * repeated
+    of_passages, rooms = room_for_passages(jobs, plan, state_width, links)
     sizes = {
         tables.MACHINES_AT: classes * width,
         tables.SERVICES_AT: classes * dimensions * tables.SERVICE_SIZE,
@@ -342,31 +333,21 @@ def _play(
         tables.MEETINGS_AT: crowd * tables.MEETING_SIZE,
         tables.ATTENDEES_AT: crowd * tables.ATTENDEE_SIZE,
         tables.SNAPSHOTS_AT: (KEPT + 1) * snapshot,
-        tables.NOTES_AT: classes * notes,
-        tables.REPEATED_AT: classes * repeats,
-        tables.PASSAGES_AT: patterns * segments,
-        tables.ENTRIES_AT: entries * tables.PASSAGE_SIZE,
-        tables.KEPT_AT: kept + 4 * repeated,  # what was begun when there was room, and a key
-        tables.RUNS_AT: (spans + (_RUNS_ROOM if patterns else 0)) * tables.RUN_SIZE,
-        tables.USERS_AT: links,
+        **of_passages,
         tables.LOG_LAST_AT: classes * (dimensions + 1) if log_rows else 0,
         tables.LOG_AT: log_rows * tables.LOG_WIDTH,
-        tables.COLLECTIVES_AT: len(jobs) * int(plan[tables.TYPES]) * tables.PASSAGE_SIZE if links else 0,
     }
     starts = dict(zip(sizes, accumulate(sizes.values(), initial=tables.PLAY_HEADER), strict=False))
     inputs_at = tables.PLAY_HEADER + sum(sizes.values())
     rows[:, tables.INPUTS_AT] += inputs_at
     play = np.zeros(inputs_at + inputs, np.int64)  # the pages of it that are never used are never made
-    for column, at in starts.items():
-        play[column] = at
+    for column, value in (starts | rooms).items():
+        play[column] = value
     if not meets:
         play[tables.SEQUENCES_AT] = 0
     play[[tables.LEAVES, tables.BUCKETS, tables.ISSUES_ROOM]] = leaves, buckets, issues
     play[[tables.UNFINISHED, tables.MACHINE_WIDTH, tables.SNAPSHOT_ROOM]] = classes, width, snapshot
-    play[[tables.PASSAGES_ROOM, tables.NOTES_ROOM]] = segments, notes
-    play[[tables.REPEATED_WIDTH, tables.REPEATED_ROOM]] = repeats, repeated
-    play[tables.RUNS_ROOM], play[tables.LOG_ROOM] = spans + (_RUNS_ROOM if patterns else 0), log_rows
-    play[[tables.ENTRIES_ROOM, tables.KEPT_ROOM]] = entries, kept
+    play[tables.LOG_ROOM] = log_rows
     _empty(play, classes, dimensions)
     return play
 
