@@ -19,6 +19,7 @@ from dse.report.aspects import (
     shorten_value,
 )
 from dse.report.describe import headline
+from dse.report.scheduling import open_policies
 from dse.report.units import clean_text, format_percent
 
 _JOB = ("workload", "batch", "sequence", "precision")
@@ -39,7 +40,6 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 
 
 _OF_NPU = ("cluster.npu.", "cluster.memory.")
-_SCHEDULING = ("system.intra_dimension", "system.inter_dimension")
 _CARE = "reliability."
 _AS_WORDS = str.maketrans("._", "  ")
 
@@ -91,7 +91,7 @@ def _describe_use(trial: TrialRecord) -> Iterator[str]:
         yield f"collectives {'/'.join(names if len(set(names)) > 1 else names[:1])}"
     if "system.chunks" in trial.params:
         yield f"{_short(trial.params['system.chunks'])} chunks"
-    if policies := [_short(trial.params[path]) for path in _SCHEDULING if path in trial.params]:
+    if policies := [*open_policies(trial)]:
         yield f"scheduling {'/'.join(policies)}"
 
 

@@ -19,6 +19,8 @@ from dse.report.orders import describe_orders
 from dse.report.summary import summarize
 from dse.report.terminal import screen
 from dse.whatif.answers import NOTHING, AtBatch, Scenarios, Sureness, WhatIf
+from simcore import simulate
+from simcore.check.load import design_from
 
 
 def decided(record: StudyRecord, what_if: WhatIf = NOTHING) -> Decision:
@@ -246,6 +248,41 @@ def test_the_first_sentence_says_how_the_network_is_used_where_that_was_open() -
     ring = {**design, "system": {"collective": ["ring", "ring"]}}
     chosen = replace(made, design=ring, params={"cluster.dimensions[1].collective": "ring"})
     assert describe_build(chosen).endswith("microbatch 1, collectives ring.")
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "policies", "said"),
+    [
+        (1, {"intra_dimension": "lifo"}, "chunks."),  # one kind of collective: there is no order to choose
+        (1, {"intra_dimension": "priority"}, "chunks, scheduling priority."),
+        (8, {"intra_dimension": "lifo", "inter_dimension": "themis"}, "chunks, scheduling themis."),
+    ],
+)
+def test_a_policy_is_said_where_it_is_the_usual_one_or_matters(
+    pipeline: int, policies: dict[str, str], said: str
+) -> None:
+    document = {
+        "workload": {"model": "megatron-22b", "global_batch": 64, "precision": "bf16"},
+        "parallelism": {"tensor": 8, "pipeline": pipeline, "data_overlap": False, "sequence_parallel": True},
+        "cluster": {
+            "npu": "a100-80gb",
+            "dimensions": [
+                {"topology": "ring", "size": 4, "bandwidth": "100 GB/s", "latency": "1 us"},
+                {"topology": "switch", "size": 16, "bandwidth": "25 GB/s", "latency": "1 us"},
+            ],
+        },
+        "system": {"chunks": 4, **policies},
+    }
+    design = design_from(document)
+    result = simulate(design)
+    made = replace(
+        trial(0, 1.0, 1e7),
+        design=design.document(),
+        metrics=result.document(),
+        params={"system.chunks": 4, **{f"system.{key}": value for key, value in policies.items()}},
+    )
+    assert result.engine == "fast"
+    assert describe_build(made).endswith(said)
 
 
 def test_the_first_sentence_says_what_an_npu_is_where_that_was_open() -> None:
