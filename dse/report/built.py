@@ -39,7 +39,10 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 """What means something in these stages of ZeRO alone."""
 
 
-_OF_NPU = ("cluster.npu.", "cluster.memory.")
+_OF_NPU = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster."}
+"""Paths of what an NPU is and has beside it, by how they begin, with what of that goes without saying."""
+_PLACE = "cluster.memory.expanded.place"
+"""What is said of how the cluster is used."""
 _CARE = "reliability."
 _AS_WORDS = str.maketrans("._", "  ")
 
@@ -67,12 +70,12 @@ def describe_build(trial: TrialRecord) -> str:
 
 
 def _describe_npu(trial: TrialRecord) -> str:
-    """What of an NPU that is spelled out the space left open, such as its memory."""
+    """What of an NPU that is spelled out, and of the memory beside it, the space left open."""
     told = [
-        f"{path.removeprefix(part).translate(_AS_WORDS)} {shorten_value(value)}"
+        f"{path.removeprefix(known).translate(_AS_WORDS)} {shorten_value(value)}"
         for path, value in trial.params.items()
-        for part in _OF_NPU
-        if path.startswith(part)
+        for begin, known in _OF_NPU.items()
+        if path.startswith(begin) and not path.startswith(_PLACE)
     ]
     return f" ({', '.join(told)})" if told else ""
 

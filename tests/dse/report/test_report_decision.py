@@ -289,6 +289,9 @@ def test_the_first_sentence_says_what_an_npu_is_where_that_was_open() -> None:
     params = {"cluster.npu.memory.capacity": "144 GB", "cluster.npu.memory.bandwidth": "4 TB/s"}
     said = describe_build(replace(trial(0, 1.0, 1e7), params=params))
     assert "1024 x a100-80gb (memory capacity 144 GB, memory bandwidth 4 TB/s) on SW(8)_SW(128), 300/25 GB/s" in said
+    beside = {"cluster.memory.expanded.capacity": "256 GB", "cluster.memory.expanded.place": "optimizer"}
+    said = describe_build(replace(trial(0, 1.0, 1e7), params=beside))
+    assert "1024 x a100-80gb (memory expanded capacity 256 GB) on SW(8)_SW(128)" in said
 
 
 @pytest.mark.parametrize(
