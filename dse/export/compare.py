@@ -48,12 +48,13 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
 
 def _usual_of_groups(design: Design, elsewhere: Mapping[str, str]) -> set[str]:
     """What a group of which the file does not tell does as all do: nothing is left out with it."""
-    p, of_stack = design.parallelism, design.software
-    usual = {
-        key: getattr(of_stack, key, type(p).model_fields[key].default) for keys in _OF_GROUP.values() for key in keys
+    p, stack = design.parallelism, design.software
+    keys = (key for group, its in _OF_GROUP.items() if f"parallelism.{group}" in elsewhere for key in its)
+    return {
+        f"parallelism.{key}"
+        for key in keys
+        if getattr(p, key) == getattr(stack, key, type(p).model_fields[key].default)
     }
-    groups = (keys for group, keys in _OF_GROUP.items() if f"parallelism.{group}" in elsewhere)
-    return {f"parallelism.{key}" for keys in groups for key in keys if getattr(p, key) == usual[key]}
 
 
 def read_back(design: Design, target: Target, said: Said) -> Design:

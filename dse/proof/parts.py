@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dse.space.draw import Draw, FixedDraw, Odometer
 from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, fill_template, has_solved_split, npus_count, template_count
-from dse.space.hole import Choice, ExpressionHole, Product, Split
+from dse.space.hole import Choice, ExpressionHole, Product, Split, alternatives_of
 from dse.space.npus import following_product
 from dse.space.open_layout import has_open_layout
 from dse.space.space import Space
@@ -284,7 +284,7 @@ def kinds_of(template: Mapping[str, Any]) -> list[WorkloadKind]:
     if "workload" not in template:
         return []
     workload = template["workload"]
-    alternatives = workload.alternatives if isinstance(workload, Choice) else (workload,)
+    alternatives = alternatives_of(workload)
     if not all(isinstance(each, dict) for each in alternatives):
         return []
     return [kind for each in alternatives for kind in _kinds_of_workload(each)]
@@ -292,7 +292,7 @@ def kinds_of(template: Mapping[str, Any]) -> list[WorkloadKind]:
 
 def _kinds_of_workload(workload: dict[str, Any]) -> list[WorkloadKind]:
     model = workload.get("model")
-    models = model.alternatives if isinstance(model, Choice) else (model,)
+    models = alternatives_of(model)
     return [kind_named(workload_tag({**workload, "model": each})) for each in models]
 
 

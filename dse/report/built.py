@@ -17,6 +17,7 @@ from dse.report.aspects import (
     say_nics,
     say_oversubscription,
     shorten_value,
+    value_at,
 )
 from dse.report.describe import headline
 from dse.report.scheduling import open_policies
@@ -42,7 +43,7 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 _OF_NPU = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster."}
 """Paths of what an NPU is and has beside it, by how they begin, with what of that goes without saying."""
 _PLACE = "cluster.memory.expanded.place"
-"""What is said of how the cluster is used."""
+"""Not among these: what lies there is said with how the job is cut."""
 _CARE = "reliability."
 _AS_WORDS = str.maketrans("._", "  ")
 
@@ -83,13 +84,11 @@ def _describe_npu(trial: TrialRecord) -> str:
 def _describe_use(trial: TrialRecord) -> Iterator[str]:
     """How the network is used, as far as the space left it open."""
     document = trial.decided_document or {}
-    parallelism, system = (
-        part if isinstance(part, Mapping) else {} for part in map(document.get, ("parallelism", "system"))
-    )
-    if "parallelism.sequence_parallel" in trial.params and parallelism.get("tensor", 1) != 1:
-        yield "sequence parallel" if parallelism.get("sequence_parallel") else "no sequence parallelism"
+    if "parallelism.sequence_parallel" in trial.params and value_at(document, "parallelism.tensor") not in (None, 1):
+        used = value_at(document, "parallelism.sequence_parallel")
+        yield "sequence parallel" if used else "no sequence parallelism"
     if any(path.endswith("collective") and not path.startswith("workload") for path in trial.params):
-        listed = system.get("collective")
+        listed = value_at(document, "system.collective")
         names = list(map(_short, listed if isinstance(listed, list | tuple) else [listed]))
         yield f"collectives {'/'.join(names if len(set(names)) > 1 else names[:1])}"
     if "system.chunks" in trial.params:

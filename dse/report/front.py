@@ -56,7 +56,7 @@ from dse.report.sensitivity import steps_document
 from dse.report.summary import Summary
 from dse.report.values import to_json
 from dse.report.workloads import member_workloads, purchase_document
-from dse.whatif.answers import Sureness, WhatIf
+from dse.whatif.answers import Scenarios, Sureness, WhatIf
 
 
 def pareto_json(record: StudyRecord, summary: Summary) -> str:
@@ -112,18 +112,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
 
 def _scenarios(answers: WhatIf) -> dict[str, Any]:
     """How many there are and what they rest on, or why there are none."""
-    found = answers.scenarios
-    if found is None:
-        none: Any = {
-            "contenders": [],
-            "left_out": 0,
-            "machines": [],
-            "built": {},
-            "barred": {},
-            "unasked": [],
-            "stacks": [],
-        }
-        return {"count": 0, **none, "parameters": [], "note": answers.no_scenarios or None}
+    found = answers.scenarios or Scenarios(0, (), {}, None, {})
     return {
         "count": found.count,
         "contenders": list(found.contenders),
@@ -134,7 +123,7 @@ def _scenarios(answers: WhatIf) -> dict[str, Any]:
         "unasked": list(found.unasked),
         "stacks": [asdict(stack) for stack in found.stacks],
         "parameters": [asdict(assumption) for assumption in found.assumptions],
-        "note": None,
+        "note": None if answers.scenarios else answers.no_scenarios or None,
     }
 
 

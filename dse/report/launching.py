@@ -10,20 +10,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.quick import seconds_as
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.whatif.machines import npu_of
-from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.collective.routed import Library
 from simcore.design.software import Execution, OnNpus, Software
-from simcore.engine.registry import engine_named
-from simcore.simulate import simulate
 
 WORTH_SAYING = 0.02
 """Share of the iteration time below which nothing is said."""
-_QUICK = "fast"
-"""The engine whose designs a report simulates unbidden: others may take long."""
 _WORDS = {"eager": "kernel by kernel", "compiled": "from compiled code", "graph": "as graphs"}
 
 
@@ -34,11 +30,8 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
     if it were launched as on the other.
     """
     design = None if trial.design is None else parse_design(trial.design)[0]
-    metrics = trial.metrics or {}
-    seconds = metrics.get("iteration_time_s")
-    if design is None or design.jobs is not None or not design.software.name:
-        return
-    if not seconds or metrics.get("engine") != _QUICK:
+    seconds = (trial.metrics or {}).get("iteration_time_s")
+    if design is None or design.jobs is not None or not design.software.name or not seconds:
         return
     npu, stack = design.cluster.npu.name, design.software
     own = _ways(stack, npu)
@@ -47,11 +40,8 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
         return
     there = _ways(stack, other)
     alike = design.model_copy(update={"software": stack.model_copy(update=there._asdict())})
-    if check(alike):  # a journal of a stranger may hold a design that breaks rules
-        return
-    alike_seconds = simulate(alike, engine_named(_QUICK)).iteration_time_s
-    change = alike_seconds / seconds - 1
-    if abs(change) < WORTH_SAYING:
+    alike_seconds = seconds_as(trial, alike)
+    if alike_seconds is None or abs(change := alike_seconds / seconds - 1) < WORTH_SAYING:
         return
     name, npu, other = map(clean_text, (stack.name, npu, other))
     then = format_with_unit(alike_seconds, "s", "iteration_time")

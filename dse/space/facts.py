@@ -11,7 +11,7 @@ from typing import Any
 
 from dse.space.batches import Variations, variations_of
 from dse.space.fill import template_count
-from dse.space.hole import Choice, ExpressionHole
+from dse.space.hole import ExpressionHole, alternatives_of
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
 
@@ -52,10 +52,9 @@ def _tokens(design: Design) -> int:
 
 def _npus_of(cluster: Any) -> Iterator[Mapping[str, Any]]:
     """The NPUs of a cluster's template that are spelled out."""
-    for one in cluster.alternatives if isinstance(cluster, Choice) else (cluster,):
+    for one in alternatives_of(cluster):
         npu = one.get("npu") if isinstance(one, Mapping) else None
-        listed = npu.alternatives if isinstance(npu, Choice) else (npu,)
-        yield from (spelled for spelled in listed if isinstance(spelled, Mapping))
+        yield from (spelled for spelled in alternatives_of(npu) if isinstance(spelled, Mapping))
 
 
 def _unpriced(npu: Mapping[str, Any]) -> Iterator[str]:

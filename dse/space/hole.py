@@ -60,6 +60,11 @@ def magnitude(value: Any) -> float | None:
     return None
 
 
+def alternatives_of(value: Any) -> tuple[Any, ...]:
+    """What a value of a template may be: the alternatives of a choice, else itself."""
+    return value.alternatives if isinstance(value, Choice) else (value,)
+
+
 @dataclass(frozen=True)
 class Range:
     """A number between two, in steps or continuous; `unit` where the ends are quantities."""

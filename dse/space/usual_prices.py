@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from dse.space.hole import Choice
+from dse.space.hole import Choice, alternatives_of
 from simcore.metrics import moves
 
 
@@ -28,5 +28,4 @@ def _is_named(cluster: Any) -> bool:
     if isinstance(cluster, Choice):
         return all(map(_is_named, cluster.alternatives))
     fabric = cluster.get("fabric")
-    named = fabric.alternatives if isinstance(fabric, Choice) else (fabric,)
-    return all(isinstance(name, str) for name in named)
+    return all(isinstance(name, str) for name in alternatives_of(fabric))

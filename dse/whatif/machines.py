@@ -108,7 +108,8 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
     (`ValueError`), the space has no such design.
     """
     on_front = {machine_of(trial.design) for trial in record.front}
-    machines, own = _starts(record, space, on_front), _own_best(record, machine_of)
+    near = rivals(record, _OWN)
+    machines, own = _starts(record, space, on_front), _own_best(record, near, machine_of)
     machines |= {name: [] for name in own if name not in machines}
     each = min(SIMULATIONS, most // max(1, min(MOST, len(machines))))
     best: list[TrialRecord] = []
@@ -123,7 +124,7 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
             best.append(replace(found[1], number=-1 - len(best)))
         else:
             barred[name] = _why_barred(found[1], space)
-    stacks = tuple(trial for _, trial in _own_best(record, stack_of).values())
+    stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values())
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
 
 
@@ -134,11 +135,13 @@ def _why_barred(nearest: TrialRecord, space: Space) -> str:
     return (nearest.error or "") if problem is None else str(problem)
 
 
-def _own_best(record: StudyRecord, named: Callable[[Mapping[str, Any] | None], str]) -> dict[str, Ranked]:
-    """Machine, or stack, as it is `named` -> the best feasible trial on it, of those that are not on the front."""
+def _own_best(
+    record: StudyRecord, near: Sequence[TrialRecord], named: Callable[[Mapping[str, Any] | None], str]
+) -> dict[str, Ranked]:
+    """Machine, or stack, as it is `named` -> the best on it of trials `near` the front; none for those of the front."""
     on_front = {named(trial.design) for trial in record.front}
     best: dict[str, Ranked] = {}
-    for trial in rivals(record, _OWN):
+    for trial in near:
         name, rank = named(trial.design), (0, _behind(record, trial.values))
         if name and name not in on_front and (name not in best or rank < best[name][0]):
             best[name] = rank, trial
