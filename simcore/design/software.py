@@ -70,6 +70,21 @@ class StackMemory(Frozen):
         return 0.0 if npu in self.left_out_on else self.context + self.communicator * groups
 
 
+Key = Literal["tensor", "pipeline", "context", "expert", "zero", "schedule", "interleave", "data_overlap"]
+"""A key of `parallelism` of which a stack may not have all values."""
+Only = dict[Key, tuple[bool | int | str, ...]]
+"""By key the values that a stack has."""
+
+
+class OnlyWith(Frozen):
+    """Values that a stack has of keys of `parallelism` where something else is used."""
+
+    pipeline: Only = {}
+    """With several stages; the first value is the default of a key that the stack decides."""
+    experts: Only = {}
+    """Of mixtures of experts."""
+
+
 class OnNpus(Frozen):
     """What a stack does otherwise on some NPUs, where a design does not say."""
 
@@ -133,10 +148,10 @@ class Software(Frozen):
     """Names of NPUs that it is not made for."""
     not_in: tuple[Precision, ...] = ()
     """Precisions in which it trains nothing."""
-    only: dict[
-        Literal["tensor", "pipeline", "context", "expert", "zero", "schedule", "interleave"], tuple[int | str, ...]
-    ] = {}
+    only: Only = {}
     """Values that it has of a key of `parallelism`, where it has not all."""
+    only_with: OnlyWith = OnlyWith()
+    """The same with a pipeline, and for mixtures of experts."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""
     interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None
@@ -170,8 +185,9 @@ class Software(Frozen):
 
     def settle(self, given: Any) -> dict[str, Any]:
         """The keys of a section, `given`, that say nothing and that the stack decides, with what it decides."""
+        narrowed = self.only_with.pipeline if getattr(given, "pipeline", 1) > 1 else {}
         return {
-            key: getattr(self, key)
+            key: next(iter(narrowed.get(key, ())), getattr(self, key))
             for key in _DEFAULTS
             if key in type(given).model_fields and getattr(given, key) is None
         }

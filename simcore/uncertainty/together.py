@@ -34,6 +34,10 @@ from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
 
 
+_MEANT = ("measured_zero", "not_on", "not_in", "only", "only_with", "on", "schedule")
+"""Keys of a stack that say what it is made for and was measured with: nothing of its times."""
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """The interval of a design's prediction as a normal distribution of logarithms: measured over predicted time."""
@@ -71,15 +75,14 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     """
     degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
-    # What a stack is not made for, and what was measured with it, says nothing of its times; what it computes again,
-    # and what it does on its NPUs, the names of a stack and of a device say, too.
+    # What a stack computes again, and does on its NPUs, the names of a stack and of a device say, too.
     launched = design.software.execution or "eager"
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys(("measured_zero", "not_on", "not_in", "only", "on", "recomputes", "schedule"), True),
+            **dict.fromkeys((*_MEANT, "recomputes"), True),
             "exchange": design.software.exchange is None,
             "memory": {"left_out_on"},
-            "sources": {"measured_zero", "not_on", "not_in", "only", "on", "left_out_on", "schedule"},
+            "sources": {*_MEANT, "left_out_on"},
         }
     )
     layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json()}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange
+from simcore.design.software import Only
 from simcore.document.field import OF_SOFTWARE
 from simcore.document.problem import Path, Problem
 from simcore.workload.base import kind_of
@@ -39,13 +40,27 @@ def precision_problems(design: Design) -> Iterator[Problem]:
 
 def stack_problems(design: Design) -> Iterator[Problem]:
     """The software has the degrees, the sharding, and where there is a pipeline its schedule."""
-    stack, fix = design.software, "choose another one, or another stack"
-    for key, values in stack.only.items():
-        if key in ("schedule", "interleave") and design.parallelism.pipeline == 1:
-            continue
-        if (found := getattr(design.parallelism, key)) not in values:
-            expected = f"{' or '.join(map(str, values))}, which is all that {stack.name or 'the software'} has"
-            yield Problem(("parallelism", key), expected, str(found), fix, rule="parallelism of the software")
+    stack, p = design.software, design.parallelism
+    yield from _lacks(design, stack.only, "", () if p.pipeline > 1 else ("schedule", "interleave"))
+    if p.pipeline > 1:
+        yield from _lacks(design, stack.only_with.pipeline, " with a pipeline")
+    if design.workload.measured_as == "moe":
+        yield from _lacks(design, stack.only_with.experts, " for mixtures of experts")
+
+
+def _lacks(design: Design, only: Only, where: str, without: tuple[str, ...] = ()) -> Iterator[Problem]:
+    """A problem of each key of `parallelism` that has a value which the software has not."""
+    for key, values in only.items():
+        found = getattr(design.parallelism, key)
+        if key not in without and found not in values:
+            has = " or ".join(map(_written, values))
+            expected = f"{has}, which is all that {design.software.name or 'the software'} has{where}"
+            fix = "choose another one, or another stack"
+            yield Problem(("parallelism", key), expected, _written(found), fix, rule="parallelism of the software")
+
+
+def _written(value: bool | int | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]:

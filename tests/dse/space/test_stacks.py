@@ -69,6 +69,31 @@ def test_a_stack_without_chunks_of_stages_has_no_interleaving() -> None:
     assert problems_of(space(software="deepspeed", parallelism={"schedule": "gpipe"})) == set()  # there is no pipeline
 
 
+def test_a_stack_overlaps_no_gradients_in_a_pipeline_that_reduces_them_after_it() -> None:
+    both = space(software={"choice": ["megatron-core", "deepspeed"]})
+    designs = [parse_design(filled.document)[0] for filled in both.enumerate()]
+    overlapping = {(d.software.name, d.parallelism.pipeline): d.parallelism.data_overlap for d in designs if d}
+    assert overlapping == {
+        ("megatron-core", 1): True,
+        ("megatron-core", 2): True,
+        ("deepspeed", 1): True,
+        ("deepspeed", 2): False,
+    }
+    (told,) = problems_of(space(software="deepspeed", parallelism={"pipeline": 2, "data_overlap": True}))
+    assert told.startswith(
+        "parallelism.data_overlap: expected false, which is all that deepspeed has with a pipeline, got true"
+    )
+
+
+def test_a_stack_without_pipelines_for_experts_trains_them_without() -> None:
+    mixture = {"workload": {**BASE["workload"], "model": "mixtral-8x7b"}}
+    (told,) = problems_of(space(software="deepspeed", **mixture))
+    assert told.startswith(
+        "parallelism.pipeline: expected 1, which is all that deepspeed has for mixtures of experts, got 2"
+    )
+    assert not problems_of(space(software="megatron-core", **mixture))
+
+
 def test_nothing_is_built_on_a_stack_that_is_not_made_for_the_npu() -> None:
     cluster = {
         "npu": {"choice": ["h100-80gb", "gaudi3"]},
