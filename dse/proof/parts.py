@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.space.draw import Draw, FixedDraw, Odometer
-from dse.space.expression import Expression
 from dse.space.fill import FilledDocument, fill_template, has_solved_split, npus_count, template_count
 from dse.space.hole import Choice, ExpressionHole, Product, Split, alternatives_of
 from dse.space.npus import following_product
@@ -299,7 +298,7 @@ def _kinds_of_workload(workload: dict[str, Any]) -> list[WorkloadKind]:
 def _expression_paths(value: Any) -> Iterator[tuple[str | int, ...]]:
     """The paths that the expressions in a template look at."""
     if isinstance(value, ExpressionHole):
-        yield from Expression(value.text).paths
+        yield from value.expression.paths
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _expression_paths(inner)

@@ -77,7 +77,7 @@ def fill_template(template: Any, draw: Draw, keep: Keep | None = None) -> Filled
     late: list[_Late] = []
     filled.document = _fill(template, (), (), "", draw, filled, late)
     for entry in late if filled.solved else ():
-        if any("bandwidth" in path for path in Expression(entry.hole.text).paths):
+        if any("bandwidth" in path for path in entry.hole.expression.paths):
             refusal = Refusal("an expression without solved bandwidths", f"'{entry.hole.text}'")
             raise FillError.of(refusal, entry.path)
     if keep is not None:
@@ -111,7 +111,7 @@ class _NotYetError(Exception):
 def _settle(entry: _Late, filled: FilledDocument) -> bool:
     """Give an expression its value; False where it needs another one first."""
     try:
-        value = _resolve_expression(Expression(entry.hole.text), filled.document)
+        value = _resolve_expression(entry.hole.expression, filled.document)
     except _NotYetError:
         return False
     except Refusal as refusal:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from dse.space.draw import Draw
+from dse.space.expression import Expression
 from dse.space.split.bandwidth import SplitGoal, Vector, even_split
 from dse.space.split.limits import ShareLimits, limits_of
 from simcore.document.problem import Refusal
@@ -313,6 +314,11 @@ class ExpressionHole:
 
     KEYS: ClassVar[tuple[str, ...]] = ("expr",)
     text: str
+
+    @cached_property
+    def expression(self) -> Expression:
+        """The text, parsed once for all designs."""
+        return Expression(self.text)
 
 
 Hole = Choice | Range | PowersOfTwo | Product | Split | ExpressionHole

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from dse.space.hole import Choice, PowersOfTwo, Product, Range
@@ -29,13 +30,17 @@ class ProductOfNpus:
 
         Raises `ValueError` where no factorisation meets the limits.
         """
-        hole = Product(npus, self.of, self.limits)
+        hole = _product(npus, self.of, self.limits)
         if not hole.count:
             limits = ", ".join(
                 f"{name} {low} to {high}" for name, (low, high) in zip(self.of, self.limits, strict=True)
             )
             raise Refusal(f"limits that some factorisation of {npus} NPUs meets", limits, "widen them")
         return hole
+
+
+_product = lru_cache(maxsize=4096)(Product)
+"""Of the same numbers the same object, which lists its factorisations once."""
 
 
 def following_product(template: Any) -> ProductOfNpus | None:

@@ -50,6 +50,8 @@ _USUAL: dict[str, Any] = {
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 
+_ALONE, _PLAIN = Parallelism(), System()
+"""Sections of designs that leave them out: a default would be copied for each of them."""
 OF_JOB = ("workload", "parallelism")
 """Sections that each of several jobs has for itself."""
 
@@ -93,13 +95,13 @@ class Design(Frozen):
 
     workload: Annotated[AnyWorkload, shared(names_no_files)]
     """What is run: training or serving a model, a table of layers, a recommender, or one collective."""
-    parallelism: Annotated[Parallelism, shared()] = Parallelism()
+    parallelism: Annotated[Parallelism, shared()] = Field(default_factory=lambda: _ALONE)
     """How the model and the batch are spread over the NPUs."""
     jobs: Annotated[tuple[Job, ...], Field(min_length=1)] | None = None
     """Several jobs that run on the cluster at the same time, instead of `workload` and `parallelism`."""
     cluster: Annotated[Cluster, shared()]
     """NPUs and the network between them."""
-    system: Annotated[System, shared()] = System()
+    system: Annotated[System, shared()] = Field(default_factory=lambda: _PLAIN)
     """Algorithms of collectives, and the order in which their chunks use the network."""
     software: Annotated[NamedSoftware, shared()] = Field(default_factory=usual_software)
     """The stack that trains; unless given the usual one on its NPUs."""

@@ -72,7 +72,7 @@ class StackMemory(Frozen):
 
 Key = Literal["tensor", "pipeline", "context", "expert", "zero", "schedule", "interleave", "data_overlap"]
 """A key of `parallelism` of which a stack may not have all values."""
-Only = dict[Key, tuple[bool | int | str, ...]]
+Only = dict[Key, Annotated[tuple[bool | int | str, ...], Field(min_length=1)]]
 """By key the values that a stack has."""
 
 
@@ -185,9 +185,9 @@ class Software(Frozen):
 
     def settle(self, given: Any) -> dict[str, Any]:
         """The keys of a section, `given`, that say nothing and that the stack decides, with what it decides."""
-        narrowed = self.only_with.pipeline if getattr(given, "pipeline", 1) > 1 else {}
+        narrowed: Any = self.only_with.pipeline if getattr(given, "pipeline", 1) > 1 else {}
         return {
-            key: next(iter(narrowed.get(key, ())), getattr(self, key))
+            key: narrowed[key][0] if key in narrowed else getattr(self, key)
             for key in _DEFAULTS
             if key in type(given).model_fields and getattr(given, key) is None
         }

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 Path = tuple[str | int, ...]
 
@@ -92,7 +93,8 @@ def collect_reads(*reads: Callable[[], str]) -> list[str]:
     return found
 
 
-def format_path(path: Sequence[str | int]) -> str:
+@lru_cache(maxsize=8192)
+def format_path(path: Path) -> str:
     """`("cluster", "dimensions", 1, "size")` as `cluster.dimensions[1].size`."""
     text = ""
     for part in path:

@@ -70,11 +70,15 @@ class Candidate:
     """Violation of each constraint on results by simulation."""
     moves: list[tuple[str, float]] | None = None
     """Changes of one gene that have not been made yet, the next one last."""
+    niche: tuple[Any, ...] = field(init=False)
+    """Its job and the shape of its cluster."""
+    policies: tuple[Any, ...] = field(init=False)
+    """What is chosen by name in its network: algorithms, policies."""
 
-    @property
-    def niche(self) -> tuple[Any, ...]:
-        """Its job and the shape of its cluster."""
-        return self.shape, *values_of_genes(job_of(self.genes)).items()
+    def __post_init__(self) -> None:
+        self.niche = self.shape, *values_of_genes(job_of(self.genes)).items()
+        chosen = (item for item in network_of(self.genes).items() if item[1].kind == "name")
+        self.policies = tuple((name, gene.value) for name, gene in chosen if "#" not in name)
 
     @property
     def network(self) -> tuple[tuple[str, float], ...]:
@@ -90,12 +94,6 @@ class Candidate:
     def late_violation(self) -> float:
         """Largest violation of a constraint on results by simulation."""
         return max(self.late, default=-1.0)
-
-    @property
-    def policies(self) -> tuple[Any, ...]:
-        """What is chosen by name in its network: algorithms, policies."""
-        chosen = (item for item in network_of(self.genes).items() if item[1].kind == "name")
-        return tuple((name, gene.value) for name, gene in chosen if "#" not in name)
 
 
 @dataclass

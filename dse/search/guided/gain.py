@@ -65,17 +65,33 @@ class Box:
 
 def _covered_mask(points: Matrix, front: Matrix) -> Mask:
     """Which of `points` `[S, M]` some of `front` `[F, M]` dominates, `[S]`."""
-    out = np.zeros(len(points), bool)
+    out, columns = np.zeros(len(points), bool), np.ascontiguousarray(points.T)
     for member in front:
-        out |= (member <= points).all(axis=1)
+        out |= _reaches(member, columns)
+    return out
+
+
+def _reaches(point: Matrix, columns: Matrix) -> Mask:
+    """Which points are nowhere less than `point` `[M]`; `columns` are theirs by objective `[M, N]`."""
+    out: Mask = point[0] <= columns[0]
+    for value, column in zip(point[1:], columns[1:], strict=True):
+        out &= value <= column
+    return out
+
+
+def way_to_give(point: Matrix, columns: Matrix) -> Matrix:
+    """How far `point` `[M]` would have to give way for each of those with such `columns` `[M, N]`, `[N]`."""
+    out: Matrix = point[0] - columns[0]
+    for value, column in zip(point[1:], columns[1:], strict=True):
+        np.maximum(out, value - column, out=out)
     return out
 
 
 def promise(points: Matrix, front: Matrix) -> Matrix:
     """How far `front` `[F, M]` would have to give way for each of `points` `[N, M]`: above 0 what it lacks, `[N]`."""
-    out = np.full(len(points), np.inf)
+    out, columns = np.full(len(points), np.inf), np.ascontiguousarray(points.T)
     for member in front:
-        np.minimum(out, (member - points).max(axis=1), out=out)
+        np.minimum(out, way_to_give(member, columns), out=out)
     return out
 
 
@@ -83,10 +99,10 @@ class _Gain:
     """Gain of each of `points` `[N, M]`, as the front grows."""
 
     def __init__(self, box: Box, points: Matrix) -> None:
-        self._points, self._samples = points, box.samples
+        self._points, self._samples = np.ascontiguousarray(points.T), np.ascontiguousarray(box.samples.T)
         inside = np.ones((len(points), len(box.samples)), bool)
-        for column in range(points.shape[1]):
-            inside &= points[:, column, None] <= box.samples[None, :, column]
+        for own, others in zip(self._points, self._samples, strict=True):
+            inside &= own[:, None] <= others[None, :]
         self._dominates = inside
         self._counts: Matrix = np.count_nonzero(inside, axis=1).astype(np.float64)
         self._open = np.ones(len(box.samples), bool)
@@ -101,10 +117,10 @@ class _Gain:
 
     def take(self, point: Matrix) -> None:
         """Count a predicted point as on the front."""
-        gone = self._open & (point <= self._samples).all(axis=1)
+        gone = self._open & _reaches(point, self._samples)
         self._open &= ~gone
         self._counts = self._counts - np.count_nonzero(self._dominates[:, gone], axis=1)
-        np.minimum(self._promise, (point - self._points).max(axis=1), out=self._promise)
+        np.minimum(self._promise, way_to_give(point, self._points), out=self._promise)
 
 
 def choose_greedily(box: Box, mean: Matrix, hoped: Matrix, likely: Matrix, count: int) -> list[int]:

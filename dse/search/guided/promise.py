@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from dse.evaluate.pareto import front_mask
 from dse.search.guided.candidates import TREND, Candidate
-from dse.search.guided.gain import DIGITS, Box, choose_greedily, promise
+from dse.search.guided.gain import DIGITS, Box, choose_greedily, promise, way_to_give
 from dse.search.guided.surrogate import Encoder
 from dse.search.guided.view import ESTIMATE, Model, Seen, View
 from dse.space.space import Space
@@ -155,11 +155,12 @@ class Judge:
         levels = _Levels.fit(self._signs, _losses(self.simulated))
         points = levels.to_levels(self._estimates(open_ones)) + self._estimate_errors(open_ones, levels)
         score = promise(points, levels.to_levels(_losses(self._front)))
+        columns = np.ascontiguousarray(points.T)
         chosen: list[Candidate] = []
         while len(chosen) < count and score.max() > HOPE:
             index = int(np.argmax(np.round(score, DIGITS)))
             chosen.append(open_ones[index])
-            score = np.minimum(score, (points[index] - points).max(axis=1))
+            score = np.minimum(score, way_to_give(points[index], columns))
         return chosen
 
     def _estimate_errors(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
@@ -171,13 +172,14 @@ class Judge:
             for key in (candidate.niche, (candidate.niche, candidate.policies)):
                 found.setdefault(key, []).append(error)
             tried.setdefault(candidate.niche, set()).update(candidate.policies)
-        nothing = [np.zeros(len(self._names))]
+        least = {key: np.min(errors, axis=0) for key, errors in found.items()}
+        nothing = np.zeros(len(self._names))
         rows = []
         for candidate in candidates:
-            told = found.get(candidate.niche, nothing)
-            if len(told) < TOLD or not tried[candidate.niche].issuperset(candidate.policies):
-                told = found.get((candidate.niche, candidate.policies), nothing)
-            rows.append(np.min(told, axis=0))
+            told: object = candidate.niche
+            if len(found.get(told, ())) < TOLD or not tried[candidate.niche].issuperset(candidate.policies):
+                told = candidate.niche, candidate.policies
+            rows.append(least.get(told, nothing))
         return np.array(rows)
 
     def rank(self, pool: list[Candidate], count: int) -> list[Candidate]:

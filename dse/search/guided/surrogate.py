@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,10 @@ class Encoder:
     def matrix(self, rows: list[dict[int, float]]) -> Matrix:
         """The rows as a matrix `[rows, columns so far]`."""
         out = np.zeros((len(rows), len(self.columns)))
-        for i, row in enumerate(rows):
-            out[i, list(row)] = list(row.values())
+        lengths = [len(row) for row in rows]
+        columns = np.fromiter(chain.from_iterable(rows), np.intp, sum(lengths))
+        values = chain.from_iterable(row.values() for row in rows)
+        out[np.repeat(np.arange(len(rows)), lengths), columns] = np.fromiter(values, np.float64, len(columns))
         return out
 
 
