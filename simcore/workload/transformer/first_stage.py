@@ -10,8 +10,9 @@ from functools import lru_cache
 
 from simcore.design.design import Design
 from simcore.program import ModelPart, Program
+from simcore.schedule import SCHEDULES
 from simcore.workload.data_parallel import Amount
-from simcore.workload.transformer.program import Alike, PartBuilder, alike_of, place_parts, shapes_of
+from simcore.workload.transformer.program import Alike, PartBuilder, alike_of, shapes_of
 from simcore.workload.transformer.stages import Runs, stage_runs
 
 
@@ -38,9 +39,10 @@ def _parts(alike: Alike) -> tuple[ModelPart, ...]:
     p, workload = alike.parallelism, alike.workload
     design = alike.design.model_copy(update={"workload": workload})
     builder = PartBuilder(design, shapes_of(design))
-    placed = place_parts(p, stage_runs(workload.model, p, workload.sequence))
-    own = sorted((place, kind.runs) for place, kind in placed if place % p.pipeline == 0)
-    return tuple(_part(builder, runs) for _, runs in own)
+    runs = stage_runs(workload.model, p, workload.sequence)
+    path = SCHEDULES[p.schedule].path(p.pipeline, p.interleave).tolist()
+    own = sorted((place, number) for number, place in enumerate(path) if place % p.pipeline == 0)
+    return tuple(_part(builder, runs[number]) for _, number in own)
 
 
 def _part(builder: PartBuilder, runs: Runs) -> ModelPart:

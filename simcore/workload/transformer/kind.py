@@ -31,7 +31,7 @@ def _asked(design: Design) -> Hashable | None:
     if design.jobs is not None or cluster.memory is not None or cluster.stragglers:
         return None
     job = design.workload, design.parallelism, design.data, design.microbatch
-    return *job, Same(cluster.npu), cluster.npus, cluster.placement
+    return *job, Same(design.software), Same(cluster.npu), cluster.npus, cluster.placement
 
 
 @once_for(_asked, 4096)
@@ -82,8 +82,8 @@ class TransformerTraining(WorkloadKind):
             plain = {kind for listed in open_kinds(model, p, sequence) for kind in listed}
             return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
         runs = stage_runs(model, p, sequence)
-        kinds = dict.fromkeys((ways[kind.degrees].layers, kind) for run in runs for kind, _ in run)
-        fewest = min(sum(count for _, count in run) for run in runs)
+        kinds = dict.fromkeys((ways[kind.degrees].layers, kind) for run in dict.fromkeys(runs) for kind, _ in run)
+        fewest = min(sum(count for _, count in run) for run in dict.fromkeys(runs))
         return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
 
     def first_stage(self, design: Design) -> Program | None:

@@ -8,12 +8,14 @@ one each (126 layers of LLaMA-3 405B on 16 x 8 virtual stages, whose ends have n
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 from simcore.design.layer_range import Degrees, LayerRange, SolvedStages
 from simcore.design.parallelism import Parallelism
+from simcore.design.same import Same
 from simcore.schedule import SCHEDULES
 from simcore.workload.transformer.layer import LayerKind
 from simcore.workload.transformer.model import Transformer
@@ -88,12 +90,35 @@ def stage_layers(model: Transformer, p: Parallelism) -> list[int]:
     ]
 
 
-def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
+def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> tuple[Runs, ...]:
     """The runs of equal layers of each virtual stage: dense ones before layers of experts, recomputed ones first.
 
     Layers that differ (`parallelism.layers`) are as their range says. Windows count where a sequence of so many tokens
     is longer.
     """
+    return _stage_runs(_Alike(Same(model), tuple(getattr(p, key) for key in _OF_STAGES), sequence, p))
+
+
+_OF_STAGES = (
+    *("pipeline", "interleave", "schedule", "stages", "first_stage_layers", "last_stage_layers"),
+    *("recompute", "recompute_layers", "layers", "degrees"),
+)
+"""Keys of `parallelism` that decide which layers are where."""
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Stages have the same layers where these are equal: many jobs of a search differ in their shards alone."""
+
+    model: Same[Transformer]
+    keys: tuple[object, ...]
+    sequence: int
+    parallelism: Parallelism = field(compare=False)
+
+
+@lru_cache(maxsize=4096)
+def _stage_runs(alike: _Alike) -> tuple[Runs, ...]:
+    model, p, sequence = alike.model.value, alike.parallelism, alike.sequence
     out: list[Runs] = []
     layer = 0
     if p.layers is not None:
@@ -101,7 +126,7 @@ def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
         for count in stage_layers(model, p):
             out.append(_grouped(kinds[layer : layer + count]))
             layer += count
-        return out
+        return tuple(out)
     window = model.window_of(sequence)
     for count in stage_layers(model, p):
         recomputed = count if p.recompute_layers is None else min(p.recompute_layers, count)
@@ -111,7 +136,7 @@ def stage_runs(model: Transformer, p: Parallelism, sequence: int) -> list[Runs]:
         windowed = tuple(map(window.covers, range(layer, layer + count))) if window else ()
         out.append(_runs(count, kept, windowed, recomputed, p.recompute))
         layer += count
-    return out
+    return tuple(out)
 
 
 def has_experts(model: Transformer, layer: int) -> bool:

@@ -85,6 +85,12 @@ def test_a_stack_overlaps_no_gradients_in_a_pipeline_that_reduces_them_after_it(
     )
 
 
+def test_stacks_that_differ_in_what_they_lack_alone_are_told_apart() -> None:
+    narrow = {"base": "megatron-core", "only": {"pipeline": [1]}}
+    (told,) = problems_of(space(software={"choice": ["megatron-core", narrow]}))
+    assert told.startswith("parallelism.pipeline: expected 1, which is all that megatron-core has, got 2")
+
+
 def test_a_stack_without_pipelines_for_experts_trains_them_without() -> None:
     mixture = {"workload": {**BASE["workload"], "model": "mixtral-8x7b"}}
     (told,) = problems_of(space(software="deepspeed", **mixture))
