@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from dse.report.spelled_out import describe_model, name_of
 from dse.report.units import MISSING, clean_text, format_brief
 from dse.report.values import cell
+from simcore import catalog
 from simcore.collective import ALGORITHMS
 from simcore.design.parameter_server import ParameterServer
 from simcore.document.quantity import parse_quantity
@@ -87,7 +89,7 @@ _SCHEDULE = _make_leaf_reader("parallelism.schedule")
 def shorten_value(value: Any) -> str:
     """Any value of a document in few words: a list as `a/b`, a subtree by its name or as *inline*."""
     if isinstance(value, Mapping):
-        value = value.get("name") or "inline"
+        value = name_of(value)
     if isinstance(value, (list, tuple)) and all(isinstance(entry, (str, int, float)) for entry in value):
         return clean_text("/".join(cell(entry) for entry in value))
     if isinstance(value, bool):
@@ -110,7 +112,7 @@ def _workload(design: Document) -> str | None:
     if isinstance(named := work.get("trace"), Mapping):
         return clean_text(f"trace {PurePath(str(named.get('path'))).name}")
     named = next((work[key] for key in ("model", "layers") if key in work), None)
-    return None if named is None else shorten_value(named)
+    return describe_model(named) if isinstance(named, Mapping) else None if named is None else shorten_value(named)
 
 
 def _count_layers(row: Any) -> int:
@@ -174,11 +176,15 @@ def _schedule(design: Document) -> str | None:
 
 
 def _power_cap(design: Document) -> str | None:
-    cap = value_at(design, "cluster.power_cap")
+    """A limit of power, where it is below what its NPUs draw at the most."""
+    cap, npu = value_at(design, "cluster.power_cap"), value_at(design, "cluster.npu")
+    known = isinstance(npu, str) and npu in catalog.section("npus")
+    most = catalog.entry("npus", npu)["power"]["max"] if known else value_at(design, "cluster.npu.power.max")
     if cap is None:
         return None
     try:
-        return f"{parse_quantity(cap, 'power'):.4g} W"
+        watts = parse_quantity(cap, "power")
+        return None if most is not None and watts >= parse_quantity(most, "power") else f"{watts:.4g} W"
     except (TypeError, ValueError):
         return shorten_value(cap)
 

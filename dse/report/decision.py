@@ -12,6 +12,7 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
 from dse.report.choice import (
     AS_WELL,
+    NEARLY_FULL,
     ROOM,
     Payoff,
     knees_at_prices,
@@ -27,6 +28,7 @@ from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
+from dse.report.nearest import describe_changes, nearest
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.reasons import describe_load, fullness
@@ -263,6 +265,7 @@ def _of(gain: float | None) -> str:
 
 def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Iterator[str]:
     yield _rival(record, summary, trial, found)
+    yield _with_room(record, trial)
     at_prices = _at_prices(record, summary, found) if summary.knee == trial.number else ()
     answers = (*at_prices, *_at_batches(summary, trial))
     yield from (text for text, changes in answers if changes)
@@ -288,9 +291,21 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     changes = [_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives]
     worse = losses[1 + others.index(rival)] > losses[0]
     doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
-    verdict = ": as good a choice until both are measured" if doubts and all(doubts) else ""
-    named = f"trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}"
-    return f"{lead} {named}, {', '.join(changes)}{verdict}"
+    named = f"trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}, {', '.join(changes)}"
+    if runs_otherwise(by_number[rival.chosen]):
+        return f"{lead} {named}, which its stack does not run as it is"
+    return f"{lead} {named}{': as good a choice until both are measured' if doubts and all(doubts) else ''}"
+
+
+def _with_room(record: StudyRecord, trial: TrialRecord) -> str:
+    """The nearest design that has room in its memory and that its stack runs, where the one to build has none."""
+    if fullness(trial) <= NEARLY_FULL:
+        return ""
+    roomy = nearest(record, trial, lambda other: fullness(other) <= NEARLY_FULL and not runs_otherwise(other))
+    if roomy is None:
+        return ""
+    share = format_percent(fullness(roomy))
+    return f"with room in its memory ({share} full): trial {roomy.number}, {describe_changes(record, trial, roomy)}"
 
 
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:

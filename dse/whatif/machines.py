@@ -48,7 +48,8 @@ _OWN = 2000
 
 Simulate = Callable[[Mapping[str, Any]], Outcome]
 Rank = tuple[int, float]
-"""0 and how far behind the knee the objectives are together, or 1 and by how much constraints are missed."""
+"""0 and how far behind the knee the objectives are together; or by how much constraints are missed, after 1 in a
+simulation, after 2 before one."""
 Ranked = tuple[Rank, TrialRecord]
 
 
@@ -126,6 +127,14 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
             barred[name] = _why_barred(found[1], space)
     stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values())
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
+
+
+def _broken(outcome: Outcome) -> str:
+    """What a design breaks, and by how much where a simulation says."""
+    if outcome.metrics is None:
+        return describe_broken(outcome)
+    missed = ((name, by) for name, by in outcome.violations.items() if by > 0)
+    return ", ".join(f"{name} missed by {100 * by:.2g} %" for name, by in missed)
 
 
 def _why_barred(nearest: TrialRecord, space: Space) -> str:
@@ -249,10 +258,11 @@ class _Climb:
             violations=outcome.violations,
             design=outcome.design,
             metrics=outcome.metrics,
-            error=outcome.error or describe_broken(outcome),
+            error=outcome.error or _broken(outcome),
         )
 
     def _rank(self, outcome: Outcome) -> Rank:
         if outcome.state != "feasible":
-            return 1, sum(missed for missed in outcome.violations.values() if missed > 0)
+            missed = sum(missed for missed in outcome.violations.values() if missed > 0)
+            return 2 if outcome.metrics is None else 1, missed
         return 0, _behind(self.record, outcome.values)

@@ -109,7 +109,7 @@ def alike_of(design: Design) -> Alike:
 
 def _traced(design: Design) -> bool:
     """Whether the NPU runs the kernels of a stack; compilers of its own, as of a TPU, fuse them in their way."""
-    return design.cluster.npu.multiprocessors is not None and not design.cluster.npu.is_ideal
+    return not design.cluster.npu.fuses and not design.cluster.npu.is_ideal
 
 
 def shapes_of(design: Design) -> Shapes:
