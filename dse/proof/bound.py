@@ -25,6 +25,7 @@ from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
 from dse.proof.unsold import sold_only
+from dse.space.asked import names_in
 from dse.space.by_parts import is_by_parts
 from dse.space.draw import InfiniteError, Odometer
 from dse.space.fill import fill_template, is_open
@@ -38,6 +39,7 @@ from simcore.check.power import power_problems
 from simcore.cost.linear import servers_price, unit_price
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
+from simcore.design.software import Software
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
 from simcore.power.draw import (
@@ -50,6 +52,8 @@ from simcore.power.draw import (
     rest_watts,
 )
 
+UPPER_TIME = "iteration_time.p90"
+"""What depends on the software beside the time."""
 MOST_SHAPES = 20_000
 """Above this many combinations of workload, NPU and shape no bound is given."""
 
@@ -148,13 +152,14 @@ def _shapes_of(space: Space, phased: bool) -> list[_BoundedShape]:
     if isinstance(cluster := space.template["cluster"], Choice):
         one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
         return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template), phased)]
-    designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
+    stacks = UPPER_TIME in names_in(space.objectives, space.constraints)
+    designs = list(islice(_shapes(space.template, stacks), MOST_SHAPES + 1))
     if len(designs) > MOST_SHAPES:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
     times, sold = LeastTimes(space), sold_only(space)
     search_of = times.search_of if phased else lambda design: Unknown()
     shared = isinstance(space.template["cluster"].get("bandwidth"), Split)
-    return [_BoundedShape(d, search_of(d), not shared) for d in designs if _has_precision(d) and sold(d)]
+    return [_BoundedShape(d, search_of(d), not shared, stacks) for d in designs if _has_precision(d) and sold(d)]
 
 
 def _jobs_bounds(space: Space) -> dict[str, float | None]:
@@ -190,6 +195,8 @@ class _BoundedShape:
     search: Search
     draws_least: bool
     """Whether the network of `design` is the one that draws least, too."""
+    of_stack: bool
+    """Whether the shape is one of a stack of software: that of `design`."""
     _known: tuple[Times, dict[str, float | None]] | None = None
 
     @property
@@ -200,7 +207,8 @@ class _BoundedShape:
             return None
         if self._known is None or self._known[0] != times:
             free = bound_any_design(self.design) if self._known is None else self._known[1]
-            self._known = times, _proven_bounds(self.design, free, times, self.draws_least)
+            stack = self.design.software if self.of_stack else None
+            self._known = times, _proven_bounds(self.design, free, times, self.draws_least, stack)
         return self._known[1]
 
     @property
@@ -248,16 +256,17 @@ def _best_limit(
     return ProvenLimit()
 
 
-def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
+def _shapes(template: Mapping[str, Any], stacks: bool) -> Iterator[Design]:
     """One design for each workload, NPU, shape, price list and reliability, each dimension with its least bandwidth.
 
     At a list of parts less bandwidth may cost more: there each bandwidth is a shape. Shapes that cannot be bought are
-    left out: no design of theirs is valid.
+    left out: no design of theirs is valid. `stacks`: of each stack of software, too.
     """
     cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
     if "dimensions" in cluster:
         cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
-    shared = {key: template[key] for key in ("workload", "cost", "reliability") if key in template}
+    keys = ("workload", "cost", "reliability", *(("software",) if stacks else ()))
+    shared = {key: template[key] for key in keys if key in template}
     reduced = shared | {"cluster": cluster}
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
@@ -322,12 +331,12 @@ def _cheapest_split(document: Mapping[str, Any], split: Split) -> list[dict[str,
 
 
 def _proven_bounds(
-    design: Design, free: Mapping[str, float | None], least: Times, draws_least: bool
+    design: Design, free: Mapping[str, float | None], least: Times, draws_least: bool, stack: Software | None
 ) -> dict[str, float | None]:
     """The bounds of any design of this shape.
 
     `free` are those of any design of its workload on its NPUs, `least` the least times [s] and the least energy [J]
-    that are known, by metric: that energy has nothing in it of the network.
+    that are known, by metric: that energy has nothing in it of the network. `stack`: the software of all of them.
     """
     cost, workload = cluster_cost(design), design.workload
     network = rest_watts(design) - host_watts(design) if draws_least else 0.0
@@ -347,5 +356,6 @@ def _proven_bounds(
         flops=None if totals is None else totals.counted_flops,
         first_token=least.get("time_to_first_token"),
         output_token=least.get("time_per_output_token"),
+        software=stack,
     )
     return bounds(figures, {**free, **metrics_before(design, None, SHAPE)})

@@ -58,7 +58,7 @@ def describe_build(trial: TrialRecord) -> str:
         what = f"{what} ({fabric})"
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
-    if jobs := headline(document, ("jobs",)):
+    if jobs := BY_NAME["jobs"].read(document):
         rest = _describe_rest(document)
         return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
     said = [name for name in _HOW if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]

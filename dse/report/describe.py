@@ -23,6 +23,12 @@ from dse.report.aspects import (
 )
 from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
+from simcore import catalog
+from simcore.catalog.preset import preset
+from simcore.design.prices import PriceList
+from simcore.design.reliability import Reliability
+from simcore.design.software import Software
+from simcore.document.field import Frozen
 
 _LONGEST = 40
 _OF_DIMENSIONS: Mapping[str, Callable[[str], str]] = {
@@ -77,7 +83,7 @@ def headline(design: Document | None, names: Sequence[str] | None = None) -> str
 
 def compare(designs: Sequence[Document | None], first: Sequence[str] = ()) -> Comparison:
     """What is common to `designs`, and what differs; the aspects of `first` are said before all others."""
-    told = [{} if design is None else describe(design) for design in designs]
+    told = [{} if design is None else describe(design) for design in _spell_alike(designs)]
     names = sorted(_order_names(told), key=lambda name: name not in first)
     differing = [name for name in names if len({texts.get(name) for texts in told}) > 1]
     columns = tuple(name for name in differing if not _is_implied(name, told))
@@ -88,6 +94,26 @@ def compare(designs: Sequence[Document | None], first: Sequence[str] = ()) -> Co
         for texts in told
     )
     return Comparison(", ".join(phrase for phrase in common if phrase), columns, rows, phrases)
+
+
+def _spell_alike(designs: Sequence[Document | None]) -> list[Document | None]:
+    """The designs, with sections spelled out in all of them that are in one: what varies an entry is near to it."""
+    alike = [None if design is None else dict(design) for design in designs]
+    for key, (spec, section) in _NAMED.items():
+        holders = [design for design in alike if design is not None and key in design]
+        if any(isinstance(design[key], Mapping) for design in holders):
+            for design in holders:
+                if isinstance(name := design[key], str) and name in catalog.section(section):
+                    design[key] = preset(spec, section, name).model_dump(mode="json", exclude_defaults=True)
+    return [*alike]
+
+
+_NAMED: Mapping[str, tuple[type[Frozen], str]] = {
+    "reliability": (Reliability, "reliability"),
+    "cost": (PriceList, "prices"),
+    "software": (Software, "software"),
+}
+"""Sections that a document may name, with their types and where their entries are."""
 
 
 def _is_implied(name: str, told: Sequence[Mapping[str, str]]) -> bool:

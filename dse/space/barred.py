@@ -48,7 +48,12 @@ class _Value:
 
 
 def barred_notices(space: Space) -> Iterator[str]:
-    """A sentence for each value with which no drawn design may be built, and the most frequent reason."""
+    """A sentence for each value with which no drawn design may be built, and the most frequent reason.
+
+    Before these what is wrong with the workload of every drawn design alike.
+    """
+    for why in sorted(_broken_by_all(space.plain))[:SHOWN]:
+        yield f"no design of the space may be built: {why}"
     found = _barred(space.plain)
     for value in found[:SHOWN]:
         drawn = f"none of {len(value.drawn)} designs drawn with it may be built"
@@ -56,6 +61,23 @@ def barred_notices(space: Space) -> Iterator[str]:
         yield f"{value.path} {value.text}: {drawn}, such as on {why}"
     if len(found) > SHOWN:
         yield f"and {len(found) - SHOWN} more such values"
+
+
+def _broken_by_all(plain: list[Space]) -> set[str]:
+    """What is wrong with the workload of each of some designs drawn, word for word the same."""
+    generator, common = np.random.default_rng(0), None
+    for number in range(LEAST):
+        try:
+            filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
+        except ValueError:
+            continue  # an expression without a value: the space has no such design
+        design, _ = parse_design(filled.document)
+        if design is not None:
+            told = {str(problem) for problem in design_problems(design) if problem.path[:1] == ("workload",)}
+            common = told if common is None else common & told
+        if common == set():
+            break
+    return common or set()
 
 
 def _barred(plain: list[Space]) -> list[_Value]:

@@ -110,8 +110,9 @@ def _positions(design: Design) -> Iterator[Problem]:
     workload = _workload(design)
     model = workload.model
     if model.position == "learned" and workload.sequence > model.sequence_length:
-        most = f"at most {model.sequence_length}"
-        yield Problem(("workload", "sequence_length"), most, str(workload.sequence), rule="positions")
+        most = f"at most {model.sequence_length}, the positions that the model has learned"
+        fix = "choose a shorter one, or give the model more (sequence_length), or 'position: rotary'"
+        yield Problem(("workload", "sequence_length"), most, str(workload.sequence), fix, rule="positions")
 
 
 def _schedule(design: Design) -> Iterator[Problem]:
