@@ -34,6 +34,8 @@ NIC_KEYS = ("nics", "nic_bandwidth", "bandwidth")
 DIMENSIONS: Path = ("cluster", "dimensions")
 ABSENT = object()
 """In place of the value of a key that a document lacks."""
+SOLVED: Document = {"solve": True}
+"""A value that is to be solved."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ def value_at(document: Any, path: Path) -> Any:
 def _said(value: Any) -> str:
     if value is ABSENT:
         return MISSING
+    if value == SOLVED:
+        return "solved"
     if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
         return "_".join(f"{short_name(TOPOLOGIES, entry.get('topology'))}({entry.get('size')})" for entry in value)
     return shorten_text(shorten_value(value), 40)

@@ -55,7 +55,7 @@ def _reason(
     if name == "compute":
         return _of_compute(design, result, operators)
     if name == "bubble":
-        return _of_bubble(design)
+        return _of_bubble(design, result, operators)
     if name.endswith(" communication"):
         group = name.removesuffix(" communication")
         return _of_collectives(design, [use for use in collectives if use.category.name.lower() == group])
@@ -89,12 +89,25 @@ def _rate(design: Design, operators: Sequence[OperatorUse]) -> str:
     return f" (at {format_percent(sum(use.flops for use in products) / seconds / peak)} of the peak)" if seconds else ""
 
 
-def _of_bubble(design: Design) -> str:
+def _of_bubble(design: Design, result: Result, operators: Sequence[OperatorUse]) -> str:
     program = program_of(design)
     chunks = f", {program.chunks} chunks a stage" if program.chunks > 1 else ""
-    return (
+    why = (
         f"{program.stages} stages wait for each other: {program.microbatches} microbatches, {program.schedule}{chunks}"
     )
+    own, each = _busy(operators), [_busy(operators_of(design, stage)) for stage in range(program.stages)]
+    longer = max(each) - own
+    if longer < _LEAST_SHARE * own:
+        return why
+    return (
+        f"{why}; stage {each.index(max(each))} computes {format_with_unit(longer, 's')} longer than "
+        f"stage {result.stage or 0}, which is shown here: stages that are solved, or fewer layers there, even that out"
+    )
+
+
+def _busy(operators: Sequence[OperatorUse]) -> float:
+    """Time in operators [s]."""
+    return sum(use.seconds for use in operators)
 
 
 def _queue_name(design: Design, number: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
 
-from dse.explain.changes import ABSENT, Change, Document, job_path, value_at
+from dse.explain.changes import ABSENT, SOLVED, Change, Document, job_path, value_at
 from dse.space.hole import divisors
 from simcore.collective import ALGORITHMS
 from simcore.document.problem import Path
@@ -19,6 +19,7 @@ from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.schedule import SCHEDULES
 
 _TRADED = ("tensor", "pipeline", "data", "context")
+_OF_STAGES = ("stages", "first_stage_layers", "last_stage_layers")
 _OF_JOB = "parallelism"
 """The section that each job has for itself."""
 _DOUBLED: tuple[Path, ...] = (("parallelism", "microbatch"), ("parallelism", "interleave"), ("system", "chunks"))
@@ -35,7 +36,7 @@ _NAMED: dict[Path, tuple[Any, ...]] = {
 
 def steps_of(document: Document) -> tuple[Change, ...]:
     """The steps from a complete design document, in its order."""
-    return tuple(change for family in (_degrees, _counts, _names, _algorithms) for change in family(document))
+    return tuple(change for family in (_degrees, _counts, _names, _stages, _algorithms) for change in family(document))
 
 
 def _path(document: Document, path: Path) -> Path:
@@ -69,6 +70,14 @@ def _names(document: Document) -> Iterator[Change]:
         now = value_at(document, path)
         if now is not ABSENT:
             yield from (Change(str(path[-1]), {path: (now, new)}) for new in known if new != now)
+
+
+def _stages(document: Document) -> Iterator[Change]:
+    """Layers of stages that are solved, where they are even so far."""
+    pipeline = value_at(document, _path(document, (_OF_JOB, "pipeline")))
+    given = [value_at(document, _path(document, (_OF_JOB, key))) for key in _OF_STAGES]
+    if isinstance(pipeline, int) and pipeline > 1 and all(value is ABSENT for value in given):
+        yield Change("stages", {_path(document, (_OF_JOB, "stages")): (ABSENT, SOLVED)})
 
 
 def _algorithms(document: Document) -> Iterator[Change]:

@@ -32,6 +32,11 @@ ONE_LINK = (
     "well, and here each of the two has a link of its own"
 )
 """What is said of parts in a host's memory where NPUs have no links of their own."""
+ONE_SLOT = (
+    "messages inside a node and to other nodes on one link: NPUs of this node have one PCIe link for both, and here "
+    "each of the two has a link of its own"
+)
+"""What is said of several such nodes."""
 
 
 def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
@@ -43,6 +48,8 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
         yield kind.uneven
     if _offloads_over_pcie(design):
         yield ONE_LINK
+    if _sends_over_pcie(design) and len(design.cluster.dimensions) > 1:
+        yield ONE_SLOT
     if engine == "flow":
         yield from ranges_of(design, beside)
     if engine != "reference_links":
@@ -51,9 +58,15 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
 
 def _offloads_over_pcie(design: Design) -> bool:
     """Whether parts lie in the host's memory, and NPUs of a node send over the links that lead there."""
-    expanded, innermost = design.expanded_memory, design.cluster.dimensions[0]
+    expanded = design.expanded_memory
     in_host = expanded is not None and expanded.shared_by == 1 and not (expanded.spills or expanded.edge)
-    return in_host and innermost.tier == "node" and innermost.bandwidth <= PCIE
+    return in_host and _sends_over_pcie(design)
+
+
+def _sends_over_pcie(design: Design) -> bool:
+    """Whether NPUs of a node send to each other over their links to the host."""
+    innermost = design.cluster.dimensions[0]
+    return innermost.tier == "node" and innermost.bandwidth <= PCIE
 
 
 def _flat_rings(design: Design) -> Iterator[str]:

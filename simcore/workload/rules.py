@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange
+from simcore.design.node import nodes_sold_with
 from simcore.design.software import Only
 from simcore.document.field import OF_SOFTWARE
 from simcore.document.problem import Path, Problem
@@ -21,10 +22,21 @@ def batch_problems(design: Design) -> Iterator[Problem]:
             ("parallelism", "microbatch"),
             f"data x microbatch that divides the global batch ({workload.global_batch})",
             f"{design.data} x {design.microbatch} = {together}",
-            "choose another microbatch, data degree or global batch",
+            f"choose another microbatch, data degree or global batch{_smaller_domains(design, together)}",
             rule="microbatches fill the batch",
             violation=max(together / workload.global_batch - 1, 0.1),
         )
+
+
+def _smaller_domains(design: Design, together: int) -> str:
+    """That a job may leave out NPUs of each domain, where their odd number is what does not divide the batch."""
+    cluster, batch = design.cluster, design.workload.global_batch
+    size = cluster.dimensions[0].size
+    odd = size // (size & -size)
+    whole = any(size in node.scale_up.domains for node in nodes_sold_with(cluster.npu.name))
+    if not whole or odd == 1 or together % odd or batch % odd == 0:
+        return ""
+    return f", or {1 << size.bit_length() - 1} NPUs of each domain of {size} ('domain' of a fabric)"
 
 
 def precision_problems(design: Design) -> Iterator[Problem]:

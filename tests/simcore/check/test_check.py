@@ -152,7 +152,8 @@ def workload(**more: Any) -> dict[str, Any]:
         ),
         (
             training({}, [NODE], workload={**workload(sequence_length=128), "sequence_length": 256}),
-            "workload.sequence_length: expected at most 128, got 256",
+            "workload.sequence_length: expected at most 128, the positions that the model has learned, got 256; choose "
+            "a shorter one, or give the model more (sequence_length), or 'position: rotary'",
         ),
         (
             training({"microbatch": 3}, [NODE]),

@@ -13,6 +13,7 @@ Document = dict[str, Any]
 NPU = {
     "peak": {"fp16": "312 TFLOP/s", "fp32": "19.5 TFLOP/s"},
     "memory": {"capacity": "80 GB", "bandwidth": "2 TB/s"},
+    "gemm": {"limit": 0.75, "half": "8 GFLOP"},
     "overhead": "4 us",
     "power": {"max": "400 W", "idle": "80 W"},
     "price": "15000 $",
