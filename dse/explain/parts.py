@@ -99,10 +99,10 @@ def _of_bubble(design: Design, result: Result, operators: Sequence[OperatorUse])
     longer = max(each) - own
     if longer < _LEAST_SHARE * own:
         return why
-    return (
-        f"{why}; stage {each.index(max(each))} computes {format_with_unit(longer, 's')} longer than "
-        f"stage {result.stage or 0}, which is shown here: stages that are solved, or fewer layers there, even that out"
-    )
+    p, stage, here = design.parallelism, each.index(max(each)), result.stage or 0
+    placed = p.stages is not None or p.first_stage_layers is not None or p.last_stage_layers is not None
+    mend = "" if placed else ": stages that are solved, or fewer layers there, even that out"
+    return f"{why}; stage {stage} computes {format_with_unit(longer, 's')} longer than stage {here}, shown here{mend}"
 
 
 def _busy(operators: Sequence[OperatorUse]) -> float:

@@ -268,6 +268,8 @@ def label(alternative: Any, index: int) -> Any:
     """What a table shows for an alternative: itself, a topology's notation, or its number."""
     if isinstance(alternative, list) and alternative and all(isinstance(entry, str) for entry in alternative):
         return ", ".join(alternative)
+    if isinstance(alternative, list) and alternative and all(isinstance(entry, int) for entry in alternative):
+        return " x ".join(map(str, alternative))
     if isinstance(alternative, list):
         parts = [
             f"{entry['topology']}({entry['size']})"

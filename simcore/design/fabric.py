@@ -16,7 +16,8 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
     """The dimensions of a fabric of `npus` NPUs: fixed sizes innermost, the last takes the rest.
 
     With `sizes: even` all sizes are open, and as near to each other as they can be. With `domain: most` all dimensions
-    but the last are inside a domain of at most so many NPUs, and as even; see `_domain_size`. Fewer NPUs than a fixed
+    but the last are inside a domain of at most so many NPUs, and as even, unless `domain` lists their sizes; see
+    `_domain_size`. Fewer NPUs than a fixed
     size has room for are a part of a node, in which the library reduces in no switch.
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes or domains.
@@ -72,8 +73,20 @@ def _open_sizes(spec: dict[str, Any], npus: int, domain: Any) -> Iterator[int] |
     most = spec["domain"]
     if not _is_count(most, MOST_NPUS) or count < 2:
         raise Refusal("'domain', a number of NPUs, of a fabric of two dimensions or more", format_value(most))
+    if isinstance(domain, list):
+        return iter(_domain_sides(npus, most, count - 1, domain))
     inside = _domain_size(npus, most, domain)
     return iter((*even_factors(inside, count - 1), npus // inside))
+
+
+def _domain_sides(npus: int, most: int, count: int, given: list[Any]) -> tuple[int, ...]:
+    """The sizes of all dimensions where those inside a domain are given, as the sides of a slice of a torus are."""
+    whole = all(_is_count(side, most) for side in given)
+    inside = math.prod(given) if whole and len(given) == count else 0
+    if not 1 <= inside <= most or npus % inside:
+        expected = f"a 'domain' of {count} sides whose product is at most {most} NPUs and divides {npus}"
+        raise Refusal(expected, format_value(tuple(given)))
+    return (*given, npus // inside)
 
 
 def _domain_size(npus: int, most: int, given: Any) -> int:

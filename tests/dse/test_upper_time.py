@@ -8,6 +8,7 @@ import pytest
 from tiny_spaces import search, space, tiny
 
 from dse.evaluate.evaluate import Outcome
+from dse.proof.bound import space_bounds
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -55,6 +56,14 @@ def test_the_sampler_of_its_own_accord_finds_the_front_and_says_that_it_is_prove
     assert record.proof["complete"]
     best = min(trial.values[P90] for trial in record.feasible_trials)
     assert record.bounds[P90] == pytest.approx(best)
+
+
+def test_it_has_a_bound_over_several_machines_and_stacks(tmp_path: Path) -> None:
+    several = space(tiny(objectives={"minimize": [P90]}, software={"choice": ["megatron-core", "pytorch-fsdp"]}))
+    _, outcomes = search(several, tmp_path, "exhaustive", 400, engine="fast")
+    proven = space_bounds(several)[P90]
+    assert proven is not None
+    assert 0 < proven <= min(outcome.values[P90] for outcome in outcomes if outcome.state == "feasible")
 
 
 def test_it_is_a_constraint_too(tmp_path: Path) -> None:

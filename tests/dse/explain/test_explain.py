@@ -17,7 +17,7 @@ from dse.explain.difference import changes_between
 from dse.explain.explained import explain, explain_against
 from dse.explain.steps import steps_of
 from dse.report.screen import Unbroken
-from simcore.check.load import load_design, parse_design
+from simcore.check.load import design_from, load_design, parse_design
 from simcore.design.design import Design
 from simcore.simulate import simulate
 
@@ -41,6 +41,28 @@ def pairs() -> list[tuple[Design, Design]]:
         (one, load_design(other)),
         (one, one.with_({"workload.global_batch": 128, "software": "deepspeed", "parallelism.zero": 3})),
     ]
+
+
+def test_a_bubble_names_the_stage_that_the_others_wait_for() -> None:
+    """The head of 256,000 words is beside eight layers of the last stage."""
+    uneven = design_from(
+        {
+            "workload": {"model": "nemotron4-340b", "global_batch": 768, "sequence_length": 4096, "precision": "fp8"},
+            "parallelism": {"tensor": 8, "pipeline": 12, "zero": 1, "sequence_parallel": True},
+            "cluster": {"npu": "h200", "fabric": "dgx-h200", "npus": 384},
+        }
+    )
+    told = {part.name: part.why for part in explain(uneven).parts}["bubble"]
+    assert "stage 11 computes" in told
+    assert "longer than stage 0" in told
+    solved = next(change for change in steps_of(uneven.document()) if change.name == "stages")
+    assert solved.text == "stages – → solved"
+    tried = attempt(uneven.document(), [solved])
+    assert tried.result is not None
+    assert tried.result.iteration_time_s < 0.95 * simulate(uneven).iteration_time_s
+    again = {part.name: part.why for part in explain(uneven.with_("parallelism.stages", {"solve": True})).parts}
+    assert "even that out" in told
+    assert "even that out" not in again["bubble"]
 
 
 @pytest.mark.parametrize("index", range(4))

@@ -119,6 +119,24 @@ def test_a_memory_with_room_is_worth_little_time(full: float, other: float, time
     assert decision.sentences[1].startswith(told) is (built == 3)
 
 
+def test_a_memory_without_room_is_told_with_the_nearest_design_that_has_some() -> None:
+    front = [trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, **filled(0.99)), trial(2, 2.0, 1.9e7, 16)]
+    roomy = trial(3, 1.2, 2e7, 2, **filled(0.6))
+    decision = decided(studies.record([*front, roomy, trial(4, 1.3, 2e7, 2, **filled(0.5))]))
+    assert decision.trial == 1
+    assert "with room in its memory (60 % full): trial 3, time +9.1 %, cost =" in decision.sentences[2]
+    assert "with room" not in decided(studies.record([*front[:1], trial(1, 1.1, 2e7, 4), roomy])).sentences[2]
+
+
+def test_a_rival_that_its_stack_runs_otherwise_is_not_called_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.12, 1.99e7, 16)])
+    picked = decided(near).trial
+    monkeypatch.setattr("dse.report.decision.runs_otherwise", lambda trial: trial.number != picked)
+    told = decided(near).sentences[2]
+    assert ", which its stack does not run as it is" in told
+    assert "as good a choice" not in told
+
+
 def scheduled(number: int, time: float, cost: float, schedule: str, **metrics: Any) -> TrialRecord:
     made = trial(number, time, cost, **metrics)
     parallelism = {**(made.design or {})["parallelism"], "schedule": schedule}

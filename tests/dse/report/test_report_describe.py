@@ -8,6 +8,7 @@ import report_studies as studies
 from dse.report.aspects import ASPECTS
 from dse.report.describe import compare, describe, headline
 from dse.report.reasons import breakdown, describe_bound, describe_reason
+from simcore.design.reliability import usual_reliability
 
 
 def test_a_design_in_few_words() -> None:
@@ -15,6 +16,33 @@ def test_a_design_in_few_words() -> None:
         "transformer-1t, batch 1024, sequence 2048, fp16, 1024 x a100-80gb, SW(8)_SW(128), 300/25 GB/s, 0.7/1.7 us, "
         "tiers node/pod, t8 p16 d8, ZeRO-1, microbatch 1, 1f1b, HD, 16 chunks, scf+themis, prices libra"
     )
+
+
+def test_what_varies_an_entry_of_the_catalogue_is_said_to() -> None:
+    design = studies.design()
+    design["workload"]["model"] = {"name": "gpt3-175b", "layers": 48, "hidden": 8192}
+    assert describe(design)["workload"] == "gpt3-175b varied (48 layers of 8,192)"
+    design["workload"]["model"] = {"layers": 48, "hidden": 8192}
+    assert describe(design)["workload"] == "a model of 48 layers of 8,192"
+    design["workload"]["model"] = {"name": "ours", "layers": 48, "hidden": 8192}
+    assert describe(design)["workload"] == "ours"
+    design["cluster"]["npu"] = {"base": "h100-80gb", "power": {"max": "500 W"}}
+    assert describe(design)["NPUs"] == "1024 x h100-80gb varied"
+
+
+@pytest.mark.parametrize(("cap", "said"), [("350 W", True), ("400 W", False)])
+def test_a_limit_of_power_is_said_where_it_limits(cap: str, said: bool) -> None:
+    design = studies.design()
+    design["cluster"]["power_cap"] = cap
+    assert ("power cap" in describe(design)) == said
+
+
+def test_a_section_that_varies_in_one_design_alone_differs_in_what_varies() -> None:
+    one, other = studies.design(), studies.design()
+    varied = usual_reliability().model_dump(mode="json", exclude_defaults=True)
+    one["reliability"] = usual_reliability().name
+    other["reliability"] = {**varied, "spares": 0.5}
+    assert compare([one, other]).columns == ("reliability.spares",)
 
 
 def test_topology_is_written_innermost_first() -> None:

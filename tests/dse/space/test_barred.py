@@ -48,6 +48,15 @@ def test_what_only_jobs_break_is_not_asked_for() -> None:
     assert notices(H100) == []  # three does not divide the heads
 
 
+def test_what_is_wrong_with_every_design_alike_is_said_first() -> None:
+    short = {"layers": 4, "hidden": 512, "heads": 8, "vocabulary": 32000, "sequence_length": 2048}
+    workload = {"model": short, "global_batch": 64, "sequence_length": 4096, "precision": "bf16"}
+    (told,) = notices(H100, workload=workload)
+    assert told.startswith("no design of the space may be built: workload.sequence_length: expected at most 2048")
+    assert "'position: rotary'" in told
+    assert notices(H100, workload={**workload, "model": {**short, "position": "rotary"}}) == []
+
+
 def test_what_nobody_sells_is_named_unless_the_space_is_hypothetical() -> None:
     cluster = H100 | {"fabric": {"choice": ["dgx-h100", "dgx-b200"]}}
     (told,) = notices(cluster, cost="libra")

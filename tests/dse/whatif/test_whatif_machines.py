@@ -14,6 +14,7 @@ from asked_studies import answer_what_if
 from numpy.typing import NDArray
 from tiny_spaces import TINY
 
+from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import describe_decision
 from dse.report.front import pareto_json
@@ -26,7 +27,7 @@ from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
-from dse.whatif.machines import best_elsewhere, machine_of, stack_of
+from dse.whatif.machines import _Climb, best_elsewhere, machine_of, stack_of
 from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
@@ -183,6 +184,13 @@ def test_a_machine_on_which_every_design_breaks_a_limit_has_none(tmp_path: Path)
     found = scenarios_of(record, tmp_path / "run")
     assert {machine_of(trial.design) for trial in record.front} == {FASTEST}
     assert found.barred == dict.fromkeys(OTHERS, limit)
+
+
+def test_what_misses_a_limit_by_far_is_nearer_than_what_does_not_fit(fastest: tuple[StudyRecord, Path]) -> None:
+    climb = _Climb(fastest[0], tiny("iteration_time"), lambda _: pytest.fail("nothing is simulated"), FASTEST, 0)
+    missed = Outcome("a", "infeasible", {"iteration_time": 9.0}, {"iteration_time <= 1 s": 0.9}, {}, metrics={})
+    cut = Outcome("b", "cut", {"iteration_time": 1.0}, {"fits": 0.01}, {}, cut_by="fits")
+    assert climb._rank(missed) < climb._rank(cut)
 
 
 def test_a_stack_that_the_front_leaves_out_is_compared_by_the_best_design_of_the_study(tmp_path: Path) -> None:

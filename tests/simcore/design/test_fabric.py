@@ -11,7 +11,7 @@ from simcore.check.load import design_from
 from simcore.design.fabric import fabric_dimensions
 
 
-def sizes(fabric: str, npus: int, domain: int | None = None) -> list[int]:
+def sizes(fabric: str, npus: int, domain: int | list[int] | None = None) -> list[int]:
     return [dimension["size"] for dimension in fabric_dimensions(fabric, npus, domain)]
 
 
@@ -39,6 +39,12 @@ def test_slices_are_as_even_as_they_can_be_and_pods_connect_them() -> None:
     assert sizes("tpu-v7-pod", 4) == [2, 2]
 
 
+def test_a_slice_may_have_the_sides_that_are_given() -> None:
+    assert sizes("tpu-v5p-pod", 4096) == [16, 16, 16]
+    assert sizes("tpu-v5p-pod", 4096, [8, 16, 16]) == [8, 16, 16, 2]
+    assert sizes("tpu-v6e-pod", 256, [8, 32]) == [8, 32]
+
+
 @pytest.mark.parametrize(
     ("fabric", "npus", "domain", "message"),
     [
@@ -47,6 +53,9 @@ def test_slices_are_as_even_as_they_can_be_and_pods_connect_them() -> None:
         ("gb200-nvl72", 512, 48, "that divides 512, got 48"),
         ("gb200-nvl72", 512, "8", "that divides 512, got '8'"),
         ("dgx-h100", 512, 8, "no 'domain' on a fabric without one, got 8"),
+        ("tpu-v5p-pod", 4096, [16, 16], r"a 'domain' of 3 sides whose product is at most 6144 .* 4096, got \(16, 16\)"),
+        ("tpu-v5p-pod", 4096, [16, 16, 12], "divides 4096, got"),
+        ("tpu-v5p-pod", 4096, [16, 16, "8"], "divides 4096, got"),
         ({"domain": 0, "dimensions": [{}, {}]}, 8, None, "'domain', a number of NPUs, of a fabric of two dimensions"),
         ({"domain": 8, "dimensions": [{}]}, 8, None, "of a fabric of two dimensions or more, got 8"),
     ],

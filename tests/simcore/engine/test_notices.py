@@ -12,7 +12,7 @@ from dse.evaluate.read import read_result
 from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_notices
 from simcore.check.load import design_from
-from simcore.engine.notices import ONE_LINK, UNEVEN, UNEVEN_SERVED, notices_of
+from simcore.engine.notices import ONE_LINK, ONE_SLOT, UNEVEN, UNEVEN_SERVED, notices_of
 from simcore.engine.ranges import ITERATIONS, JOBS
 from simcore.result import NOTICES
 from simcore.simulate import simulate
@@ -199,3 +199,17 @@ def test_offloaded_parts_and_messages_share_the_link_of_a_pcie_node(
         }
     )
     assert (ONE_LINK in notices_of("fast", design)["not_modelled"]) == said
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "npus", "said"),
+    [
+        ("l40s", "pcie-gen4-node", 16, True),
+        ("l40s", "pcie-gen4-node", 8, False),
+        ("h100-80gb", "dgx-h100", 16, False),
+    ],
+)
+def test_messages_of_a_pcie_node_share_its_link(npu: str, fabric: str, npus: int, said: bool) -> None:
+    workload = {"model": "llama3-8b", "global_batch": 16, "precision": "bf16"}
+    design = design_from({"workload": workload, "cluster": {"npu": npu, "fabric": fabric, "npus": npus}})
+    assert (ONE_SLOT in notices_of("fast", design)["not_modelled"]) == said
