@@ -140,20 +140,29 @@ def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:
 def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
     """The dearest design up to which a percent more money than for trial `number` of the front buys a percent of time.
 
-    None where already the first percent buys less.
+    None where already the first percent buys less, or costs another objective: money is given for time alone.
     """
     found = _priced_hull(record, summary)
     start = next((trial for trial in summary.front if trial.number == number), None)
     if found is None or start is None:
         return None
     price, bought, hull = found
-    here = _point(start, price, bought)
+    own = _point(start, price, bought)
+    at_its_price = min((point[1] for point in hull if point[0] <= own[0] + SAME_PRICE), default=own[1])
+    here = (own[0], min(own[1], at_its_price), start)
     last = None
     for before, point in pairwise([here, *(point for point in hull if point[0] > here[0] + SAME_PRICE)]):
-        if before[1] - point[1] < point[0] - before[0]:
+        if costs_more(record, start, point[2], (price, bought)) or before[1] - point[1] < point[0] - before[0]:
             break
         last = point[2].number
     return last
+
+
+def costs_more(record: StudyRecord, one: TrialRecord, other: TrialRecord, beside: tuple[Objective, ...]) -> bool:
+    """Whether another trial is worse than one in an objective `beside` these, by more than `AS_WELL`."""
+    losses = record.losses((one, other))
+    rest = [place for place, objective in enumerate(record.objectives) if objective not in beside]
+    return bool((losses[1, rest] > losses[0, rest] + AS_WELL * abs(losses[0, rest])).any())
 
 
 def _point(trial: TrialRecord, price: Objective, bought: Objective) -> _Point:

@@ -15,6 +15,7 @@ from dse.report.choice import (
     NEARLY_FULL,
     ROOM,
     Payoff,
+    costs_more,
     knees_at_prices,
     paying,
     payoff,
@@ -238,7 +239,8 @@ def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_i
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     found = families(record, summary)
     pay = payoff(record, summary)
-    clauses = [] if pay is None else [_describe_payoff(pay, trial)]
+    dearer = None if pay is None or costs_more(record, trial, pay.trial, (pay.price, pay.bought)) else pay
+    clauses = [] if dearer is None else [_describe_payoff(dearer, trial)]
     clauses += [clause for clause in _changes(record, summary, trial, found) if clause]
     text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}." if text else ""

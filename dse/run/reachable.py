@@ -16,12 +16,14 @@ from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.note import Note, be_silent
 from dse.proof.certificate import check_reachable
 from dse.proof.parts import PROVABLE
+from dse.space.barred import broken_by_all
 from dse.space.draw import RandomDraw
 from dse.space.fill import has_solved_split
 from dse.space.order import ORDERABLE
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
+from simcore.document.problem import InputError
 
 DRAWN, SIMULATED = 512, 40
 """Designs that are drawn, and those of them that are simulated, before the bounds are asked."""
@@ -30,8 +32,10 @@ DRAWN, SIMULATED = 512, 40
 def check_constraints(space: Space, engine: str, note: Note = be_silent) -> None:
     """Raise `InputError` with each constraint that no design of the space can meet (`dse.proof.certificate`).
 
-    `note` is told how far it is.
+    And with what is wrong with the workload of every design. `note` is told how far it is.
     """
+    if problems := broken_by_all(space):
+        raise InputError(problems, space.name)
     if space.jobs or has_solved_split(space.template) or engine not in PROVABLE or not _finds_one(space, engine, note):
         check_reachable(space, engine, note)
 

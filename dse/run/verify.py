@@ -17,6 +17,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.execute.leash import hold_signals, tie_to_parent
 from simcore.check.check import check
 from simcore.check.load import design_from
+from simcore.document.named_files import Place, know_places, known_places
 from simcore.simulate import simulate
 
 _TRIAL_NPUS = 8
@@ -57,13 +58,19 @@ def verify(record: StudyRecord, seconds: float, jobs: int, links: bool) -> Itera
     if jobs == 1:
         yield from map(_verify, tasks)
         return
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=tie_to_parent)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(known_places(),))
     try:
         with hold_signals():
             found = pool.map(_verify, tasks)
         yield from found
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin(places: Mapping[str, Place]) -> None:
+    """Begin a process, which finds the files of designs where this one did."""
+    tie_to_parent()
+    know_places(places)
 
 
 def ranks(values: Sequence[float]) -> list[int]:

@@ -1,7 +1,8 @@
 """Values of a space that no design can have, as far as draws tell: what is better known before a search than after it.
 
 An NPU without a price, a stack that is not made for it, NICs that its node is not sold with: every design with such a
-value is cut, whatever its job. What a job breaks is not asked for, since few drawn jobs are any.
+value is cut, whatever its job. Of what a job breaks only keys are asked for that mean nothing for its kind of workload,
+since few drawn jobs are any.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from dse.space.space import Space
 from simcore.check.load import parse_design
 from simcore.cost.orderable import order_of
 from simcore.design.design import OF_JOB, Design
-from simcore.document.problem import Problem
+from simcore.document.problem import Problem, format_path
+from simcore.workload.rules import UNUSED
 
 MOST, LEAST = 1000, 64
 """Designs that are drawn at most, and those with a value that are none before it is said."""
@@ -52,8 +54,8 @@ def barred_notices(space: Space) -> Iterator[str]:
 
     Before these what is wrong with the workload of every drawn design alike.
     """
-    for why in sorted(_broken_by_all(space.plain))[:SHOWN]:
-        yield f"no design of the space may be built: {why}"
+    for problem in broken_by_all(space)[:SHOWN]:
+        yield f"no design of the space may be built: {problem}"
     found = _barred(space.plain)
     for value in found[:SHOWN]:
         drawn = f"none of {len(value.drawn)} designs drawn with it may be built"
@@ -63,9 +65,10 @@ def barred_notices(space: Space) -> Iterator[str]:
         yield f"and {len(found) - SHOWN} more such values"
 
 
-def _broken_by_all(plain: list[Space]) -> set[str]:
+def broken_by_all(space: Space) -> list[Problem]:
     """What is wrong with the workload of each of some designs drawn, word for word the same."""
-    generator, common = np.random.default_rng(0), None
+    plain, generator = space.plain, np.random.default_rng(0)
+    common: dict[str, Problem] | None = None
     for number in range(LEAST):
         try:
             filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
@@ -73,11 +76,11 @@ def _broken_by_all(plain: list[Space]) -> set[str]:
             continue  # an expression without a value: the space has no such design
         design, _ = parse_design(filled.document)
         if design is not None:
-            told = {str(problem) for problem in design_problems(design) if problem.path[:1] == ("workload",)}
-            common = told if common is None else common & told
-        if common == set():
+            found = {str(problem): problem for problem in design_problems(design) if problem.path[:1] == ("workload",)}
+            common = found if common is None else {text: found[text] for text in common if text in found}
+        if common == {}:
             break
-    return common or set()
+    return [*(common or {}).values()]
 
 
 def _barred(plain: list[Space]) -> list[_Value]:
@@ -103,13 +106,14 @@ def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
         design, _ = parse_design(filled.document)
         if design is None:
             continue
-        problem = unbuildable(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
+        bought = unbuildable(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
+        unused = {format_path(p.path): p for p in design_problems(design) if p.rule == UNUSED}
         for path, its in filled.params.items():
-            if not path.startswith(_OF_JOB):
-                value = known.setdefault(path, {}).setdefault(str(its), _Value(path, str(its)))
-                value.drawn.add(number)
-                value.built |= problem is None
-                value.why[f"{design.cluster.npu.name}: {problem}"] += 1
+            problem = unused.get(path) if path.startswith(_OF_JOB) else bought
+            value = known.setdefault(path, {}).setdefault(str(its), _Value(path, str(its)))
+            value.drawn.add(number)
+            value.built |= problem is None
+            value.why[f"{design.cluster.npu.name}: {problem}"] += 1
         asked = (values for values in known.values() if len(values) <= VALUES)
         if number >= LEAST and all(value.is_known for values in asked for value in values.values()):
             break

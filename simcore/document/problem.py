@@ -70,6 +70,10 @@ class InputError(ValueError):
         head = f"{source}: {count}" if source else count
         super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[list[Problem], str]]:
+        """What another process is sent of it."""
+        return InputError, (self.problems, self.source)
+
 
 class InputWarning(UserWarning):
     """Input with a flaw that can be passed over; says where, what, and what becomes of it."""

@@ -12,6 +12,9 @@ from simcore.document.field import OF_SOFTWARE
 from simcore.document.problem import Path, Problem
 from simcore.workload.base import kind_of
 
+UNUSED = "kind of workload"
+"""The rule that keys have a meaning for the kind of workload."""
+
 
 def batch_problems(design: Design) -> Iterator[Problem]:
     """Microbatches fill the batch."""
@@ -89,7 +92,7 @@ def unused_problems(design: Design, names: tuple[str, ...]) -> Iterator[Problem]
                 f"{usual} (this kind of workload has no other)",
                 "{solve: true}" if name == "stages" and design.parallelism.solves_stages else _listed(found),
                 "leave it out",
-                rule="kind of workload",
+                rule=UNUSED,
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.graph import Action
-from simcore.workload.rules import precision_problems
+from simcore.workload.rules import UNUSED, precision_problems
 from simcore.workload.trace.document import TraceWorkload
 from simcore.workload.trace.plan import plan_of
 
@@ -19,7 +19,7 @@ def trace_problems(design: Design) -> Iterator[Problem]:
     for name in sorted(design.parallelism.model_fields_set):
         expected = "nothing of parallelism: a trace says who does what"
         found = str(getattr(design.parallelism, name))
-        yield Problem(("parallelism", name), expected, found, "leave it out", rule="kind of workload")
+        yield Problem(("parallelism", name), expected, found, "leave it out", rule=UNUSED)
     npu = design.cluster.npu.name
     if workload.recorded_on is not None and workload.recorded_on != npu:
         expected = f"{workload.recorded_on}, on which the times of the trace were recorded"

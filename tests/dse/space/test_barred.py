@@ -48,6 +48,13 @@ def test_what_only_jobs_break_is_not_asked_for() -> None:
     assert notices(H100) == []  # three does not divide the heads
 
 
+def test_a_key_that_means_nothing_for_the_workload_is_named() -> None:
+    workload = {"model": "dlrm-mlperf", "global_batch": 4096, "precision": "fp16"}
+    (told,) = notices(H100, workload=workload, parallelism={"tensor": {"choice": [1, 2]}})
+    assert told.startswith("parallelism.tensor 2: none of ")
+    assert "expected 1 (this kind of workload has no other), got 2" in told
+
+
 def test_what_is_wrong_with_every_design_alike_is_said_first() -> None:
     short = {"layers": 4, "hidden": 512, "heads": 8, "vocabulary": 32000, "sequence_length": 2048}
     workload = {"model": short, "global_batch": 64, "sequence_length": 4096, "precision": "bf16"}
