@@ -21,8 +21,7 @@ from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
 from simcore.provenance import AS_DESIGNED
 from simcore.result import NOTICES, notices_in
-from simcore.workload.base import kind_of
-from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.penalties import lost_accuracy
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
@@ -75,9 +74,7 @@ def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
 def _paid(trial: TrialRecord) -> set[str]:
     """What a precision, its sums or old weights are known to cost in loss or tokens."""
     design = None if trial.design is None else parse_design(trial.design)[0]
-    if design is None or design.jobs is not None or not kind_of(design.workload).trained:
-        return set()
-    return {*unmodelled_penalties(design)}
+    return set() if design is None or design.jobs is not None else {*lost_accuracy(design)}
 
 
 def _of(name: str) -> str:
