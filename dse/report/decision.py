@@ -365,4 +365,7 @@ def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
 def _fate(why: str) -> str:
     if not why:
         return "other designs beat it"
-    return f"it {why}" if why == DOES_NOT_FIT else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"
+    if why == DOES_NOT_FIT:
+        return f"it {why}"
+    missed = any(sign in why for sign in ("<", ">"))
+    return f"it misses {clean_text(why)}" if missed else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"

@@ -8,6 +8,7 @@ from the front is not asked again, so staying is an upper bound of what a new se
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -80,7 +81,8 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
     follows from the new one. Where the space does not give the trial, its workload is a choice, or its bandwidths are
     solved (what was built stays as it is), the batch is changed in the complete design.
 
-    Raises `ValueError` where an expression has no value with that batch.
+    Microbatches that would no longer fill the batch are smaller ones. Raises `ValueError` where an expression has no
+    value with that batch.
     """
     workload = space.template.get("workload")
     source = recall(space, trial) if isinstance(workload, Mapping) and not has_solved_split(space.template) else None
@@ -88,10 +90,22 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
         template = {**space.template, "workload": {**workload, **_anchor(trial), "global_batch": batch}}
         values = {name: drawn.value for name, drawn in source.drawn.items()}
         document: dict[str, Any] = replace(space, template=template).fill(RecordedDraw(values)).document
-        return document
+        return _fill_microbatches(document, trial, batch)
     document = json.loads(json.dumps(trial.design))
     document["workload"] |= {**_anchor(trial), "global_batch": batch}
-    return document
+    return _fill_microbatches(document, trial, batch)
+
+
+def _fill_microbatches(document: dict[str, Any], trial: TrialRecord, batch: int) -> dict[str, Any]:
+    """The document with smaller microbatches, where those of the trial are too large for a batch."""
+    parallelism = (trial.design or {}).get("parallelism", {})
+    data, microbatch = parallelism.get("data"), parallelism.get("microbatch")
+    if not isinstance(data, int) or not isinstance(microbatch, int) or data * microbatch == 0 or batch % data:
+        return document
+    smaller = math.gcd(batch // data, microbatch)
+    if smaller == microbatch:
+        return document
+    return {**document, "parallelism": {**document.get("parallelism", {}), "microbatch": smaller}}
 
 
 def _anchor(trial: TrialRecord) -> Mapping[str, float]:

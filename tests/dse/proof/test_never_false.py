@@ -280,3 +280,15 @@ def test_a_design_that_two_lines_have_counts_once(tmp_path: Path) -> None:
     record, kept = load_record(tmp_path), kept_trials(tmp_path, given.objectives)
     assert len(record.trials) == given.count()
     assert best_of_all(given, record, lambda: kept.keys) is None
+
+
+def test_a_search_of_all_that_may_be_simulated_has_found_the_best(tmp_path: Path) -> None:
+    """A limit on inputs cuts some designs, which the guided sampler never proposes."""
+    cut = space(tiny(constraints=["fits", "cost.npu <= 90e3"], objectives={"minimize": ["iteration_time"]}))
+    optimize(cut, Settings(sampler="guided", trials=400, seed=0), tmp_path / "all", resume=False)
+    record = load_record(tmp_path / "all")
+    assert 0 < len(record.trials) < cut.count()
+    assert record.bounds["iteration_time"] == min(t.values["iteration_time"] for t in record.feasible_trials)
+    optimize(cut, Settings(sampler="guided", trials=10, seed=0), tmp_path / "part", resume=False)
+    few = load_record(tmp_path / "part")
+    assert few.bounds["iteration_time"] < min(t.values["iteration_time"] for t in few.feasible_trials)

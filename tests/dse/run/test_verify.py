@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tiny_spaces import TINY
 from dse.cli import main
 from dse.run.record import load_record
 from dse.run.verify import ranks, verify
+from simcore.document.problem import InputError, Problem
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,21 @@ def test_what_does_not_fit_the_budget_is_reduced_or_left_out_and_says_so(run_fol
 def test_the_command_prints_a_row_for_each_member(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(run_folder), "--budget", "20", "--jobs", "1"]) == 0
     assert "changes of rank 0" in capsys.readouterr().out
+
+
+def test_processes_find_the_files_of_a_trace(tmp_path: Path) -> None:
+    spaces = Path(__file__).parents[3] / "spaces"
+    run = tmp_path / "run"
+    assert main(["optimize", str(spaces / "trace.yaml"), "--trials", "4", "--out", str(run)]) == 0
+    rows = list(verify(load_record(run, bounded=False), seconds=20.0, jobs=2, links=False))
+    assert rows
+    assert all(row.difference in (None, pytest.approx(0.0, abs=1e-9)) for row in rows)
+
+
+def test_an_error_of_input_reaches_another_process_whole() -> None:
+    error = InputError([Problem(("a", 1), "one", "two", "three")], "here")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.problems, again.source) == (str(error), error.problems, error.source)
 
 
 def test_ranks_count_from_the_least() -> None:

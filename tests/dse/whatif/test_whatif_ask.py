@@ -183,6 +183,18 @@ def test_what_follows_from_the_batch_follows_from_the_new_one() -> None:
     assert found["parallelism"]["microbatch"] == 512 // 8
 
 
+def test_microbatches_that_do_not_fill_another_batch_are_smaller_ones() -> None:
+    document = yaml.safe_load(TINY) | {"parallelism": {"microbatch": 4}}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    filled = space.fill(FixedDraw())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    trial = TrialRecord(0, "feasible", {}, filled.params, {}, design.document())
+    data = design.data
+    for batch, microbatch in ((4 * data, 4), (2 * data, 2), (6 * data, 2), (data, 1), (data + 1, 4)):
+        assert rewrite_batch(space, trial, batch)["parallelism"]["microbatch"] == microbatch
+
+
 @pytest.mark.parametrize("fixed", [16, {"choice": [16]}])
 def test_tokens_at_another_batch_are_those_of_a_training_at_the_trials_own(fixed: Any) -> None:
     section = {**yaml.safe_load(TINY)["workload"], "global_batch": fixed, "training_tokens": 3e9}
