@@ -98,8 +98,9 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
 
 def _fill_microbatches(document: dict[str, Any], trial: TrialRecord, batch: int) -> dict[str, Any]:
     """The document with smaller microbatches, where those of the trial are too large for a batch."""
-    parallelism = (trial.design or {}).get("parallelism", {})
-    data, microbatch = parallelism.get("data"), parallelism.get("microbatch")
+    parallelism = (trial.design or {}).get("parallelism")
+    given = parallelism if isinstance(parallelism, Mapping) else {}
+    data, microbatch = given.get("data"), given.get("microbatch")
     if not isinstance(data, int) or not isinstance(microbatch, int) or data * microbatch == 0 or batch % data:
         return document
     smaller = math.gcd(batch // data, microbatch)

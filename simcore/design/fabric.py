@@ -17,8 +17,8 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
 
     With `sizes: even` all sizes are open, and as near to each other as they can be. With `domain: most` all dimensions
     but the last are inside a domain of at most so many NPUs, and as even, unless `domain` lists their sizes; see
-    `_domain_size`. Fewer NPUs than a fixed
-    size has room for are a part of a node, in which the library reduces in no switch.
+    `_domain_size`. Fewer NPUs than a fixed size has room for are a part of a node, in which the library reduces in no
+    switch.
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes or domains.
     """
