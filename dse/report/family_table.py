@@ -25,7 +25,8 @@ KNEE_SIGN, ROBUST_SIGN = "★", "◆"
 """Marks of the knee and of the robust pick."""
 GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
-_LEAST_ROOM = 28
+NARROW = 16
+"""Room that is better than no descriptions."""
 _LEAST_HEADING = 5
 _RANGED = 2
 """Objectives of which a row says least and most; of more it has its design's: that leaves room for what it is."""
@@ -65,6 +66,8 @@ class FamilyTable:
     recommended: tuple[bool, ...]
     depth: int
     """Lines of a row at most."""
+    least_room: int = 28
+    """Letters beside the numbers from which descriptions stand there; else below them, as far as there are lines."""
 
     def heading(self, width: int) -> list[str]:
         """The lines above the rows."""
@@ -100,7 +103,12 @@ class FamilyTable:
 
     def _is_beside(self, width: int) -> bool:
         """Whether descriptions stand beside the numbers."""
-        return self._room(width) >= _LEAST_ROOM
+        return self._room(width) >= self.least_room
+
+    def lacks_descriptions(self, lines: int, width: int) -> bool:
+        """Whether so many lines of rows leave none for descriptions, which would fit beside the numbers if need be."""
+        bare = any(self.phrases) and lines <= len(self.recommended) and not self._is_beside(width)
+        return bare and self._room(width) >= NARROW
 
     def _join(self, cells: Sequence[str]) -> str:
         return "  ".join(cell.rjust(column.width) for cell, column in zip(cells, self.columns, strict=True))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from textwrap import wrap
 
 from rich.console import Console
@@ -18,7 +19,15 @@ from dse.report.choice import NEARLY_FULL, recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import RESOLUTION, Family, families, is_joined
-from dse.report.family_table import GLUE, KNEE_SIGN, ROBUST_SIGN, FamilyTable, compare_members, family_table
+from dse.report.family_table import (
+    GLUE,
+    KNEE_SIGN,
+    NARROW,
+    ROBUST_SIGN,
+    FamilyTable,
+    compare_members,
+    family_table,
+)
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.intervals import interval_of
@@ -60,18 +69,25 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
     compared = compare_members(record, found)
     table = family_table(record, summary, found, compared)
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
-    above += [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
     whole, legend = len(list(_rows(table, width, HEIGHT * len(found)))), _legend(record, summary, found)
     legend += _behind(summary, found) + _without_room(record, found)
     for reasons, kept in ((True, 1), (True, 2), (False, 1), (False, 2)):
         told = [legend, *_below(record, summary, decision, reasons)]
         below = [line for text in told for line in _paragraph(text, width)]
-        rows = list(_rows(table, width, HEIGHT - len(above) - len(below) - kept))
-        lines = [*above, *rows, *below]
+        heading = _heading(table, width)
+        rows = list(_rows(table, width, HEIGHT - len(above) - len(heading) - len(below) - kept))
+        if table.lacks_descriptions(len(rows), width):
+            beside = replace(table, least_room=NARROW)
+            heading, rows = _heading(beside, width), list(_rows(beside, width, len(found)))
+        lines = [*above, *heading, *rows, *below]
         lines += _paragraph(explain_abbreviations("\n".join(text for text, _ in lines)), width, "dim")
         if len(lines) <= HEIGHT and (len(rows) == whole or not reasons):
             break
     return lines
+
+
+def _heading(table: FamilyTable, width: int) -> list[_Line]:
+    return [*((line, "dim") for line in table.heading(width)), ("─" * width, "dim")]
 
 
 def _sentences(decision: Decision, width: int) -> Iterator[_Line]:

@@ -192,3 +192,12 @@ def test_a_design_that_was_cut_is_closest_only_where_none_was_simulated() -> Non
     assert "it misses 'fits' by " in alone
     assert " GiB an NPU: it needs " in alone
     assert "; it was cut before simulation, which might break more" in alone
+
+
+def test_rows_say_what_they_are_where_no_lines_are_left_below_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = studies.mixed(60)
+    width = next(width for width in range(90, 40, -1) if "what it is" not in printed(record, width))
+    assert any(line.startswith(" " * 8 + "t") for line in printed(record, width).splitlines())
+    monkeypatch.setattr("dse.report.terminal.HEIGHT", 1)
+    assert "  what it is\n" in printed(record, width)
+    assert all(any(cell.startswith("t") for cell in cells) for cells in rows(printed(record, width)).values())
