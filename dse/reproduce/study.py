@@ -12,7 +12,7 @@ give numbers; a row names one of each axis.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,6 +140,11 @@ def _error(written: Document, problems: Sequence[Problem]) -> InputError:
     return InputError([replace(p, line=p.line or written.line(p.path)) for p in problems], written.source)
 
 
+def _expected(root: Path, known: Mapping[str, Path]) -> str:
+    """What a name of a study can be."""
+    return f"one of {', '.join(known)}, or a folder" if known else f"the folder of a study, as {root} has none"
+
+
 def find_studies(root: Path, names: list[str]) -> list[Study]:
     """The studies of these names (or folders); all of `root` unless any is named.
 
@@ -151,7 +156,7 @@ def find_studies(root: Path, names: list[str]) -> list[Study]:
         raise InputError([Problem(("STUDY",), "a folder of studies", f"none in {root}", fix)], "command line")
     wanted = names or list(known)
     problems = [
-        Problem(("STUDY",), f"one of {', '.join(known)}, or a folder", f"'{name}'", _fix(root, name, known))
+        Problem(("STUDY",), _expected(root, known), f"'{name}'", _fix(root, name, known))
         for name in wanted
         if name not in known and not (Path(name) / FILE).is_file()
     ]
