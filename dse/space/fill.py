@@ -269,7 +269,7 @@ def label(alternative: Any, index: int) -> Any:
     if isinstance(alternative, list) and alternative and all(isinstance(entry, str) for entry in alternative):
         return ", ".join(alternative)
     if isinstance(alternative, list) and alternative and all(isinstance(entry, int) for entry in alternative):
-        return " x ".join(map(str, alternative))
+        return "/".join(map(str, alternative))
     if isinstance(alternative, list):
         parts = [
             f"{entry['topology']}({entry['size']})"

@@ -316,7 +316,8 @@ def test_every_malformed_hole_is_reported_at_once() -> None:
         ([{"topology": "switch", "size": 8}, {"topology": "ring", "size": 4}], "switch(8)_ring(4)"),
         ({"name": "mine", "x": 1}, "mine"),
         ({"x": 1}, "#5"),
-        ([1, 2], "#5"),
+        ([8, 16, 32], "8/16/32"),
+        ([1, "ring"], "#5"),
     ],
 )
 def test_an_alternative_is_shown_as_itself_its_shape_its_name_or_its_number(alternative: Any, shown: Any) -> None:
