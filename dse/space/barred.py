@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dse.space.draw import RandomDraw
+from dse.space.fill import FilledDocument
 from dse.space.order import ORDERABLE
 from dse.space.screen import design_problems
 from dse.space.space import Space
@@ -66,21 +67,29 @@ def barred_notices(space: Space) -> Iterator[str]:
 
 
 def broken_by_all(space: Space) -> list[Problem]:
-    """What is wrong with the workload of each of some designs drawn, word for word the same."""
-    plain, generator = space.plain, np.random.default_rng(0)
+    """What is wrong with the workload of each of many designs drawn, word for word the same."""
     common: dict[str, Problem] | None = None
-    for number in range(LEAST):
+    drawn = 0
+    for _, _, design in _designs(space.plain, LEAST):
+        drawn += 1
+        found = {str(problem): problem for problem in design_problems(design) if problem.path[:1] == ("workload",)}
+        common = found if common is None else {text: found[text] for text in common if text in found}
+        if not common:
+            break
+    return [*(common or {}).values()] if drawn > LEAST // 2 else []
+
+
+def _designs(plain: list[Space], most: int) -> Iterator[tuple[int, FilledDocument, Design]]:
+    """Designs drawn at random, each with its number and what was filled."""
+    generator = np.random.default_rng(0)
+    for number in range(most):
         try:
             filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
         except ValueError:
             continue  # an expression without a value: the space has no such design
         design, _ = parse_design(filled.document)
         if design is not None:
-            found = {str(problem): problem for problem in design_problems(design) if problem.path[:1] == ("workload",)}
-            common = found if common is None else {text: found[text] for text in common if text in found}
-        if common == {}:
-            break
-    return [*(common or {}).values()]
+            yield number, filled, design
 
 
 def _barred(plain: list[Space]) -> list[_Value]:
@@ -96,16 +105,9 @@ def _barred(plain: list[Space]) -> list[_Value]:
 
 def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
     """The values that holes took in designs drawn, by path and text, until enough is known of all."""
-    generator, known = np.random.default_rng(0), dict[str, dict[str, _Value]]()
+    known: dict[str, dict[str, _Value]] = {}
     asks_orders = any(map(asks_for_orders, plain))
-    for number in range(MOST):
-        try:
-            filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
-        except ValueError:
-            continue  # an expression without a value: the space has no such design
-        design, _ = parse_design(filled.document)
-        if design is None:
-            continue
+    for number, filled, design in _designs(plain, MOST):
         bought = unbuildable(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
         unused = {format_path(p.path): p for p in design_problems(design) if p.rule == UNUSED}
         for path, its in filled.params.items():
