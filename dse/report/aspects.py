@@ -112,7 +112,9 @@ def _workload(design: Document) -> str | None:
     if isinstance(named := work.get("trace"), Mapping):
         return clean_text(f"trace {PurePath(str(named.get('path'))).name}")
     named = next((work[key] for key in ("model", "layers") if key in work), None)
-    return describe_model(named) if isinstance(named, Mapping) else None if named is None else shorten_value(named)
+    if isinstance(named, Mapping):
+        return describe_model(named)
+    return None if named is None else shorten_value(named)
 
 
 def _count_layers(row: Any) -> int:
@@ -178,10 +180,10 @@ def _schedule(design: Document) -> str | None:
 def _power_cap(design: Document) -> str | None:
     """A limit of power, where it is below what its NPUs draw at the most."""
     cap, npu = value_at(design, "cluster.power_cap"), value_at(design, "cluster.npu")
-    known = isinstance(npu, str) and npu in catalog.section("npus")
-    most = catalog.entry("npus", npu)["power"]["max"] if known else value_at(design, "cluster.npu.power.max")
     if cap is None:
         return None
+    known = isinstance(npu, str) and npu in catalog.section("npus")
+    most = catalog.entry("npus", npu)["power"]["max"] if known else value_at(design, "cluster.npu.power.max")
     try:
         watts = parse_quantity(cap, "power")
         return None if most is not None and watts >= parse_quantity(most, "power") else f"{watts:.4g} W"

@@ -48,7 +48,7 @@ from simcore.metrics import moves
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _NEAR_TEXT = "too near to tell"
-ROOMY = 0.9
+_ROOMY = 0.9
 """A memory that is no fuller has room."""
 _FAR = 0.25
 """By which share of its mean an objective of a design may differ that is still a rival."""
@@ -305,7 +305,7 @@ def _with_room(record: StudyRecord, trial: TrialRecord) -> str:
     """The nearest design that has room in its memory and that its stack runs, where the one to build has none."""
     if fullness(trial) <= NEARLY_FULL:
         return ""
-    roomy = nearest(record, trial, lambda other: fullness(other) <= ROOMY and not runs_otherwise(other))
+    roomy = nearest(record, trial, lambda other: fullness(other) <= _ROOMY and not runs_otherwise(other))
     if roomy is None:
         return ""
     share = format_percent(fullness(roomy))

@@ -81,9 +81,9 @@ class TransformerTraining(WorkloadKind):
         if p.solves:
             plain = {kind for listed in open_kinds(model, p, sequence) for kind in listed}
             return LayersAlone(model.layers, 0, tuple((known, kind) for kind in sorted(plain, key=repr)), _operators)
-        runs = stage_runs(model, p, sequence)
-        kinds = dict.fromkeys((ways[kind.degrees].layers, kind) for run in dict.fromkeys(runs) for kind, _ in run)
-        fewest = min(sum(count for _, count in run) for run in dict.fromkeys(runs))
+        runs = dict.fromkeys(stage_runs(model, p, sequence))
+        kinds = dict.fromkeys((ways[kind.degrees].layers, kind) for run in runs for kind, _ in run)
+        fewest = min(sum(count for _, count in run) for run in runs)
         return LayersAlone(model.layers, fewest, tuple(kinds), _operators)
 
     def first_stage(self, design: Design) -> Program | None:
