@@ -201,11 +201,11 @@ class Instructions:
             self._counted[len(self.blocks)] = Counted(computed, blocking, started, repeats)
         return self._counted[len(self.blocks)]
 
-    def pack(self, choices: Ints, path: Ints, updated_after: int = 0) -> Ints:
+    def pack(self, choices: Ints, updated_after: int = 0) -> Ints:
         """See `simcore.engine.fast.tables.pack_program`; whoever asks again gets the same array."""
         key = (Same(choices), updated_after)
         if key not in self._packed:
-            self._packed[key] = pack_program(self.operators, self.segments, self.blocks, choices, path, updated_after)
+            self._packed[key] = pack_program(self.operators, self.segments, self.blocks, choices, updated_after)
         return self._packed[key]
 
     def add_schedule(self, program: Program, onward: Sequence[tuple[int, ...]]) -> Ints:

@@ -7,7 +7,6 @@ adds what it has already played (`simcore.engine.fast.pipeline`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine import unflushed
 from simcore.engine.fast import pipeline
+from simcore.engine.fast.itinerary import AT_STAGE, Itinerary, itinerary
 from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import ALONE, Ints, locate_type, new_state
@@ -96,10 +96,9 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     """
     lowering = Lowering(design, placement, times_of(design))
     choices = lowering.add(program)
-    path = ORDERS[program.schedule].path(program.stages, program.chunks)
     flushes = ORDERS[program.schedule].flushes
     after = 0 if flushes else program.updated_after
-    packed = lowering.instructions.pack(choices, path, after)
+    packed = lowering.instructions.pack(choices, after)
     sums = sum_blocks(packed, _serial_types(lowering))
     slowest = 1 + max(slowdowns(design)) / UNIT
     iterations = 1 if flushes else unflushed.most_iterations(program)
@@ -150,8 +149,7 @@ def _play_whole(
     while True:
         room = _capacity(program, sums, played)
         states = new_state(net, program.stages, *room, lowering.design.system.chunks)
-        orders = _orders(program, played)
-        run = _play(net, states, packed, orders, _Size(played, program.stages, program.chunks), log_rows)
+        run = _play(net, states, packed, program, played, _visits(program, played), log_rows)
         missing = program.microbatches - played
         if not missing or _extended(run, choices + len(lowering.segments), steady, missing):
             return run
@@ -169,16 +167,14 @@ def _play_unflushed(
             played = unflushed.played_microbatches(program, iterations)
             room = _capacity(program, sums, played)
             states = new_state(net, program.stages, *room, lowering.design.system.chunks)
-            order, sequence = _orders(program, played)
-            kept = unflushed.kept_blocks(order, program, iterations)
-            number = np.empty(sequence.size, np.int64)
+            visits = _visits(program, played)
+            kept = unflushed.kept_blocks(_order(program, played), program, iterations)
+            number = np.empty(len(visits), np.int64)
             for stage in range(program.stages):
-                its = sequence == stage
+                its = visits[:, AT_STAGE] == stage
                 number[its] = np.arange(its.sum())
-            begun = sequence[number < kept[sequence]]
-            runs[iterations] = _play(
-                net, states, packed, (order, begun), _Size(played, program.stages, program.chunks), log_rows
-            )
+            begun = visits[number < kept[visits[:, AT_STAGE]]]
+            runs[iterations] = _play(net, states, packed, program, played, begun, log_rows)
         return [int(end) for end in runs[iterations].npus[:, CLOCK]]
 
     begin = unflushed.settled_after(ends_after, program)
@@ -186,26 +182,25 @@ def _play_unflushed(
     return replace(last, npus=last.npus - runs[begin].npus)
 
 
-class _Size(NamedTuple):
-    microbatches: int
-    stages: int
-    chunks: int
+def _order(program: Program, microbatches: int) -> Ints:
+    """The blocks of each stage."""
+    return ORDERS[program.schedule].order(program.stages, microbatches, program.chunks)
 
 
-def _orders(program: Program, microbatches: int) -> tuple[Ints, NDArray[np.int32]]:
-    """The blocks of each stage, and the stages in an order in which the next block of each has its input."""
-    schedule, sizes = ORDERS[program.schedule], (program.stages, microbatches, program.chunks)
-    return schedule.order(*sizes), schedule.sequence(*sizes)
+def _visits(program: Program, microbatches: int) -> Itinerary:
+    """The order in which the blocks of all stages are played."""
+    after = 0 if ORDERS[program.schedule].flushes else program.updated_after
+    return itinerary(program.schedule, program.stages, microbatches, program.chunks, after)
 
 
 def _play(
-    net: Ints, states: Ints, packed: Ints, orders: tuple[Ints, NDArray[np.int32]], size: _Size, log_rows: int
+    net: Ints, states: Ints, packed: Ints, program: Program, microbatches: int, visits: Itinerary, log_rows: int
 ) -> _Run:
-    order, sequence = orders
-    done = np.zeros((2, size.microbatches, size.stages * size.chunks + 2), np.int64)
-    npus = np.zeros((size.stages, NPU_SPENT + len(Category)), np.int64)
+    done = np.zeros((2, microbatches, program.stages * program.chunks + 2), np.int64)
+    npus = np.zeros((program.stages, NPU_SPENT + len(Category)), np.int64)
     log = np.zeros((log_rows, LOG_SIZE), np.int64)
-    learnt = pipeline.run(net, states, packed, order, sequence, done, npus, log)
+    order = _order(program, microbatches)
+    learnt = pipeline.run(net, states, packed, order, visits, done.reshape(-1), npus, log)
     return _Run(npus, done, learnt, log)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.compiled import compiled, inlined, merged
+from simcore.compiled import compiled, merged
 from simcore.engine.fast.blocks import play_block
 from simcore.engine.fast.histories import (
     BLOCK,
@@ -33,17 +33,17 @@ from simcore.engine.fast.histories import (
     measure,
     plant,
 )
+from simcore.engine.fast.itinerary import AT_STAGE, CHOICE, NOWHERE, SOURCE, TARGET
 from simcore.engine.fast.queues import advance
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import ISSUES_AT, NOW, OUTSTANDING, STAGE, Ints
 from simcore.engine.fast.tables import (
-    ALONE_BACKWARD,
-    ALONE_FORWARD,
     BACKWARD,
     BLOCK_LEVEL,
     BLOCKING,
     BLOCKS,
     BUBBLE,
+    CHOICES_AT,
     CLOCK,
     COMPUTE,
     CONSTANT,
@@ -58,21 +58,18 @@ from simcore.engine.fast.tables import (
     LAST_WEIGHTS,
     NPU_SPENT,
     OPERATOR_LEVEL,
-    PATH_AT,
     PLAYED,
     SEGMENTS,
     SENT,
     SHOWN,
     SPENT,
+    STAGE_CHUNKS,
     START,
     UNTIL_SENT,
-    UPDATED_AFTER,
     WAIT,
     WEIGHT_GRADIENTS,
-    locate_choice,
     note,
 )
-from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 
 __all__ = [
     "BACKWARD",
@@ -90,52 +87,8 @@ __all__ = [
     "START",
     "WAIT",
     "WEIGHT_GRADIENTS",
-    "choose_block",
     "run",
 ]
-
-
-@inlined
-def choose_block(program: Ints, s: int, code: int, microbatches: int, very_last: bool) -> int:
-    """The block of stage `s` that a code stands for; `very_last`: no other follows on this stage."""
-    direction, microbatch = code & 1, code >> (CHUNK_SHIFT + 1)
-    kind = direction * (BACKWARD + (microbatch == microbatches - 1) + very_last)  # FORWARD is 0
-    if program[UPDATED_AFTER] > 0:
-        kind = direction * (FINAL if (microbatch + 1) % program[UPDATED_AFTER] == 0 else BACKWARD)
-    if (code >> 1) & ALONE > 0 and kind <= BACKWARD:
-        kind = ALONE_BACKWARD if direction else ALONE_FORWARD
-    if direction == 0 and microbatch == 0:
-        kind = FIRST_FORWARD
-    if (code >> 1) & WEIGHTS > 0:
-        kind = WEIGHT_GRADIENTS
-        if microbatch == microbatches - 1:
-            kind = FINAL if very_last else LAST_WEIGHTS
-    return int(program[locate_choice(program, s, (code >> 1) & CHUNK_MASK) + kind])
-
-
-@inlined
-def _count_virtual_stage(npus: Ints, along: Ints, s: int, code: int) -> int:
-    """The virtual stage of a block of stage `s`, counted from 1; `along` has that of every place."""
-    return int(along[((code >> 1) & CHUNK_MASK) * npus.shape[0] + s])
-
-
-@merged
-def _receive(npus: Ints, done: Ints, along: Ints, s: int, code: int) -> int:
-    """Wait for the input of a block, which weight gradients do not need; the time at which the block begins."""
-    begin = npus[s, CLOCK]
-    if (code >> 1) & WEIGHTS == 0:
-        direction, microbatch = code & 1, code >> (CHUNK_SHIFT + 1)
-        source = _count_virtual_stage(npus, along, s, code) - 1 + 2 * direction
-        begin = max(begin, done[direction, microbatch, source])
-        npus[s, BUBBLE] += begin - npus[s, CLOCK]
-    return int(begin)
-
-
-@merged
-def _send(npus: Ints, done: Ints, along: Ints, s: int, code: int, sent: int) -> None:
-    """Give the next virtual stage its input at the time `sent`; weight gradients go nowhere."""
-    if (code >> 1) & WEIGHTS == 0:
-        done[code & 1, code >> (CHUNK_SHIFT + 1), _count_virtual_stage(npus, along, s, code)] = sent
 
 
 @merged
@@ -171,53 +124,51 @@ def _follow(npus: Ints, s: int, tree: Ints, node: int, begin: int) -> None:
 
 
 @merged
-def _spend_added(npus: Ints, added: Ints, known: Ints) -> None:
+def _spend_added(npus: Ints, program: Ints, added: Ints, known: Ints) -> None:
     """Count the time by category of the blocks that stages have only `added`, of which all is `known`."""
-    for s in range(added.shape[0]):
-        for block in range(added.shape[1]):
-            if added[s, block] > 0:
-                for category in range(npus.shape[1] - NPU_SPENT):
-                    npus[s, NPU_SPENT + category] += added[s, block] * known[block, SPENT + category]
+    of_stage = program[STAGE_CHUNKS] * KINDS
+    for choice in range(added.shape[0]):
+        if added[choice] > 0:
+            s, block = choice // of_stage, program[program[CHOICES_AT] + choice]
+            for category in range(npus.shape[1] - NPU_SPENT):
+                npus[s, NPU_SPENT + category] += added[choice] * known[block, SPENT + category]
+
+
+@merged
+def _note_block(order: Ints, npus: Ints, log: Ints, s: int, begin: int) -> None:
+    """Write the block into the log that stage `s` has just played."""
+    if log.shape[0] > 0:
+        note(log, BLOCK_LEVEL, s, order[s, npus[s, PLAYED]], begin, npus[s, CLOCK])
+        npus[s, PLAYED] += 1
 
 
 @compiled
 def run(
-    net: Ints,
-    states: Ints,
-    program: Ints,
-    order: Ints,
-    sequence: NDArray[np.int32],
-    done: Ints,
-    npus: Ints,
-    log: Ints,
+    net: Ints, states: Ints, program: Ints, order: Ints, visits: NDArray[np.int32], done: Ints, npus: Ints, log: Ints
 ) -> Ints:
     """Play an iteration; what was learnt on the way (see `tables`).
 
-    `order` `[stages, blocks]` lists each stage's blocks, `sequence` the stages in an order in which their next block
-    always has its input. Fills `done` `[2, microbatches, virtual stages + 2]`, the time at which each block has sent
-    (the first and last column stay 0: what comes from outside the pipeline is there), and `npus` (see `tables`): when
-    each stage is done, its bubble, and its time by category [ps].
+    `order` `[stages, blocks]` lists each stage's blocks for the log, `visits` says in which order they are played (see
+    `itinerary`). Fills `done`, when each block has sent, and `npus` (see `tables`): when each stage is done, its
+    bubble, and its time by category [ps].
     """
     idle = states[0, : states[0, ISSUES_AT]].copy()
     rehearse(net, states[0])
     categories = npus.shape[1] - NPU_SPENT
     learnt = np.zeros((program[SEGMENTS] + program[BLOCKS], SPENT + categories), np.int64)
-    added = np.zeros((npus.shape[0], program[BLOCKS]), np.int64)  # how often a stage added a block that is constant
+    added = np.zeros(npus.shape[0] * program[STAGE_CHUNKS] * KINDS, np.int64)  # how often a stage added what is known
     tree, nodes = plant(categories), 1
-    along = np.empty(program.shape[0] - program[PATH_AT], np.int64)
-    for k in range(along.shape[0]):
-        along[program[program[PATH_AT] + k]] = k + 1
-    for s in sequence:
-        code = order[s, npus[s, PLAYED]]
-        npus[s, PLAYED] += 1
-        block = choose_block(program, s, code, done.shape[1], npus[s, PLAYED] == order.shape[1])
+    for number in range(visits.shape[0]):
+        s, choice, target = visits[number, AT_STAGE], visits[number, CHOICE], visits[number, TARGET]
+        block = program[program[CHOICES_AT] + choice]
         before = npus[s, CLOCK]
-        begin = _receive(npus, done, along, s, code)
+        begin = max(before, done[visits[number, SOURCE]])
+        npus[s, BUBBLE] += begin - before
         history, known = npus[s, HISTORY], program[SEGMENTS] + block
         if history == ROOT and learnt[known, KNOWN] == CONSTANT:
             sent = begin + learnt[known, UNTIL_SENT]
             npus[s, CLOCK] = begin + learnt[known, DURATION]
-            added[s, block] += 1
+            added[choice] += 1
         else:
             pause = begin - before if history != ROOT else 0
             node = find(tree, history, block, pause) if log.shape[0] == 0 else -1
@@ -232,7 +183,8 @@ def run(
                 npus[s, SHOWN] = node
             sent = begin + tree[node, SENT_AFTER]
             _follow(npus, s, tree, node, begin)
-        note(log, BLOCK_LEVEL, s, code, begin, npus[s, CLOCK])
-        _send(npus, done, along, s, code, sent)
-    _spend_added(npus, added, learnt[program[SEGMENTS] :])
+        _note_block(order, npus, log, s, begin)
+        if target != NOWHERE:
+            done[target] = sent
+    _spend_added(npus, program, added, learnt[program[SEGMENTS] :])
     return learnt

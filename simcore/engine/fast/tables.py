@@ -12,11 +12,11 @@ import numpy as np
 
 from simcore.compiled import inlined
 from simcore.engine.fast.state import Ints, flatten
+from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 
 # Header of a program: numbers of segments, of blocks, and of chunks of a stage; after how many microbatches weights are
-# updated where the pipeline never empties (else 0); where the tables start. The last one is the path: the places that a
-# microbatch visits.
-SEGMENTS, BLOCKS, STAGE_CHUNKS, UPDATED_AFTER, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, PATH_AT, OPERATORS_AT = range(9)
+# updated where the pipeline never empties (else 0); where the tables start.
+SEGMENTS, BLOCKS, STAGE_CHUNKS, UPDATED_AFTER, SEGMENTS_AT, BLOCKS_AT, CHOICES_AT, OPERATORS_AT = range(8)
 # Operators: COMPUTE (duration [ps], category), BLOCKING (type of collective, category), START (type, class), WAIT
 # (class, category), SENT.
 CODE, ARGUMENT, OTHER, OPERATOR_SIZE = range(4)
@@ -51,19 +51,18 @@ def pack_program(
     segments: Sequence[tuple[int, int, int]],
     blocks: Sequence[tuple[int, int]],
     choices: Ints,
-    path: Ints,
     updated_after: int = 0,
 ) -> Ints:
     """The program of all stages; `choices` `[stages, chunks, KINDS]` is the block of each kind.
 
-    `path` are the places that a microbatch visits (see `simcore.schedule`); for `updated_after` see the header.
+    For `updated_after` see the header.
     """
     segments_at = OPERATORS_AT + len(operators) * OPERATOR_SIZE
     blocks_at = segments_at + len(segments) * SEGMENT_SIZE
     choices_at = blocks_at + len(blocks) * BLOCK_SIZE
-    starts = (segments_at, blocks_at, choices_at, choices_at + choices.size)
+    starts = (segments_at, blocks_at, choices_at)
     header = np.array([len(segments), len(blocks), choices.shape[1], updated_after, *starts], np.int64)
-    rows = (flatten(operators), flatten(segments), flatten(blocks), choices.reshape(-1), path.astype(np.int64))
+    rows = (flatten(operators), flatten(segments), flatten(blocks), choices.reshape(-1))
     return np.concatenate([header, *rows])
 
 
@@ -89,6 +88,31 @@ def locate_block(program: Ints, block: int) -> int:
 def locate_choice(program: Ints, stage: int, chunk: int) -> int:
     """Where the blocks of a stage's chunk lie."""
     return int(program[CHOICES_AT] + (stage * program[STAGE_CHUNKS] + chunk) * KINDS)
+
+
+@inlined
+def choose_kind(code: int, microbatches: int, updated_after: int, very_last: bool) -> int:
+    """Which kind of block a code stands for; `very_last`: no other follows on its stage."""
+    direction, microbatch = code & 1, code >> (CHUNK_SHIFT + 1)
+    kind = direction * (BACKWARD + (microbatch == microbatches - 1) + very_last)  # FORWARD is 0
+    if updated_after > 0:
+        kind = direction * (FINAL if (microbatch + 1) % updated_after == 0 else BACKWARD)
+    if (code >> 1) & ALONE > 0 and kind <= BACKWARD:
+        kind = ALONE_BACKWARD if direction else ALONE_FORWARD
+    if direction == 0 and microbatch == 0:
+        kind = FIRST_FORWARD
+    if (code >> 1) & WEIGHTS > 0:
+        kind = WEIGHT_GRADIENTS
+        if microbatch == microbatches - 1:
+            kind = FINAL if very_last else LAST_WEIGHTS
+    return int(kind)
+
+
+@inlined
+def choose_block(program: Ints, s: int, code: int, microbatches: int, very_last: bool) -> int:
+    """The block of stage `s` that a code stands for; see `choose_kind`."""
+    kind = choose_kind(code, microbatches, program[UPDATED_AFTER], very_last)
+    return int(program[locate_choice(program, s, (code >> 1) & CHUNK_MASK) + kind])
 
 
 @inlined

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.engine.fast import pipeline
 from simcore.engine.fast.iteration import Trace, stage_use
 from simcore.engine.fast.lower import Lowering
+from simcore.engine.fast.tables import BLOCK_LEVEL, choose_block
 from simcore.memory.plan import program_of
 from simcore.program import Program
 from simcore.schedule import ORDERS
@@ -36,15 +36,14 @@ def block_use(design: Design, log: Trace, stage: int) -> list[BlockUse]:
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], times_of(design))
     choices = lowering.add(program)
-    path = ORDERS[program.schedule].path(program.stages, program.chunks)
-    packed = lowering.instructions.pack(choices, path, _updated_after(program))
-    blocks = [row[2:] for row in log.rows.tolist() if row[0] == pipeline.BLOCK_LEVEL and row[1] == stage]
+    packed = lowering.instructions.pack(choices, _updated_after(program))
+    blocks = [row[2:] for row in log.rows.tolist() if row[0] == BLOCK_LEVEL and row[1] == stage]
     dimensions = len(design.cluster.dimensions)
     known: dict[int, tuple[int, ...]] = {}
     found = []
     for place_in_order, (code, begin, end) in enumerate(blocks, 1):
         last = place_in_order == len(blocks)
-        block = int(pipeline.choose_block(packed, stage, code, program.microbatches, last))
+        block = int(choose_block(packed, stage, code, program.microbatches, last))
         if block not in known:
             known[block] = tuple(stage_use(lowering, lowering.issues(block), dimensions)[0])
         found.append(BlockUse(code, begin, end, known[block]))

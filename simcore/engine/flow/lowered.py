@@ -82,7 +82,7 @@ class Lowered:
         rows = self.lowering.operators
         if pace != 1.0:
             rows = [(code, _slowed(a, pace) if code == COMPUTE else a, other) for code, a, other in rows]
-        return pack_program(rows, self.lowering.segments, self.lowering.blocks, self.choices, self.path)
+        return pack_program(rows, self.lowering.segments, self.lowering.blocks, self.choices)
 
     @cached_property
     def ways(self) -> tuple[list[Way], Ints]:

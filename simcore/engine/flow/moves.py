@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
 from simcore.engine.fast.blocks import BLOCKING_CLASS, play_segment
-from simcore.engine.fast.pipeline import choose_block
 from simcore.engine.fast.state import (
     FREE,
     ISSUED,
@@ -36,6 +35,7 @@ from simcore.engine.fast.tables import (
     UNKNOWN,
     VARIES,
     WAIT,
+    choose_block,
     locate_block,
     locate_operator,
     locate_segment,

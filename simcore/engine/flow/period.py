@@ -8,9 +8,9 @@ it is moved by as many periods as the schedule's steady phase still has.
 from __future__ import annotations
 
 from simcore.compiled import borrowing, inlined
-from simcore.engine.fast.pipeline import choose_block
 from simcore.engine.fast.snapshot import are_equal, shift, take_snapshot
 from simcore.engine.fast.state import CARRY_AT, LEVELS, NEVER, NOW, OUTSTANDING, Ints
+from simcore.engine.fast.tables import choose_block
 from simcore.engine.flow.tables import (
     ADDS,
     AWAITED_PASSAGE,
