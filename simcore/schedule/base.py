@@ -120,6 +120,10 @@ class Steady(NamedTuple):
     warm: int
     reach: int
     cool: int
+    leads: bool = False
+    """Whether forward blocks alone tell, those of the last `reach` microbatches of all: in the phase each backward
+    block comes right behind a forward block of its stage, at most `cool` microbatches ahead of it, and no forward block
+    behind a backward block that lies further back."""
 
 
 class PipelineSchedule(ABC):
@@ -197,7 +201,7 @@ class PipelineSchedule(ABC):
         steady = self.steady(stages, chunks)
         if steady is None:
             return microbatches
-        least = steady.warm + steady.reach + steady.period + steady.cool
+        least = steady.warm + steady.reach + steady.period + (0 if steady.leads else steady.cool)
         return min(microbatches, least + (microbatches - least) % steady.period)
 
 

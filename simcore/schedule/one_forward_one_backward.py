@@ -85,7 +85,9 @@ class OneForwardOneBackward(PipelineSchedule):
 
         A block follows its own stage's previous block, which is at most a warm-up older (p - 1 microbatches, or
         2(p - 1) + (v - 1) p blocks of chunks, less than two rounds), and the neighbour's block of its microbatch.
+        Forward blocks lead: if those of the last `reach` microbatches end a period after those before them, then so do
+        the backward blocks behind them, and so the forward blocks behind these.
         """
         if chunks == 1:
-            return Steady(period=1, warm=stages, reach=stages + 1, cool=stages + 1)
-        return Steady(period=stages, warm=2 * stages, reach=2 * stages, cool=2 * stages)
+            return Steady(period=1, warm=stages, reach=stages + 1, cool=stages + 1, leads=True)
+        return Steady(period=stages, warm=2 * stages, reach=2 * stages, cool=2 * stages, leads=True)

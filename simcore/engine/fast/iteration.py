@@ -208,16 +208,19 @@ def _extended(run: _Run, known: Ints, steady: Steady | None, missing: int) -> bo
     """Add `missing` microbatches to a run that has settled into a period; False where it has not.
 
     Times of blocks are a max-plus linear recurrence. Once all blocks of a window as long as its memory end one period
-    after those before them, every further period adds just that time, here and to all that follows. `known` says where
-    lies what was learnt of the block of each stage, chunk and kind.
+    after those before them, every further period adds just that time, here and to all that follows. Where forward
+    blocks lead, their window ends with them, and of the backward blocks before the end the last period is looked at.
+    `known` says where lies what was learnt of the block of each stage, chunk and kind.
     """
     assert steady is not None
-    end = run.done.shape[1] - steady.cool
-    window = run.done[:, end - steady.reach - steady.period : end, 1:-1]
-    apart = window[:, steady.period :] - window[:, : -steady.period]
-    period = int(apart[0, 0, 0])
-    if not (apart == period).all():
-        return False
+    played, times = run.done.shape[1], run.done[:, :, 1:-1]
+    end = played - steady.cool
+    reach, last = (steady.period, played) if steady.leads else (steady.reach, end)
+    period = int(times[0, last - 1, 0] - times[0, last - 1 - steady.period, 0])
+    for its, before, count in ((times[0], last, steady.reach), (times[1], end, reach)):
+        window = its[before - count - steady.period : before]
+        if not (window[steady.period :] - window[: -steady.period] == period).all():
+            return False
     later = missing // steady.period * period
     ordinary = run.learnt[known[:, :, [FORWARD, BACKWARD, WEIGHT_GRADIENTS]]].sum(axis=(1, 2))
     run.npus[:, CLOCK] += later

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from simcore.design.once import once
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 
@@ -125,6 +126,7 @@ def projection_matrix(model: Transformer) -> int:
     return 2 * model.hidden * model.hidden
 
 
+@once
 def model_matrices(model: Transformer) -> float:
     """Parameters of the whole model in matrices, with one embedding matrix: a lower bound of its parameters."""
     layers = sum(count * sum(layer_matrices(model, experts)) for experts, count in layers_by_kind(model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -386,3 +386,24 @@ def test_as_many_microbatches_as_tell_all_keep_at_the_most_what_all_keep(name: s
             for m in (fewer, microbatches)
         ]
         assert kept[0].tolist() == kept[1].tolist()
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 8])
+@pytest.mark.parametrize("chunks", [1, 2, 4])
+def test_where_forward_blocks_lead_backward_blocks_are_not_far_behind(stages: int, chunks: int) -> None:
+    schedule = SCHEDULES["1f1b"]
+    chunks = 1 if stages == 1 else chunks
+    steady = schedule.steady(stages, chunks)
+    assert steady is not None
+    assert steady.leads
+    order = schedule.order(stages, 12 * stages, chunks)
+    far = steady.cool // steady.period
+    for blocks in order:
+        read = [code.read_block(each) for each in blocks.tolist()]
+        last_forward = max(place for place, block in enumerate(read) if block.direction == 0)
+        for before, block in pairwise(read[: last_forward + 2]):
+            forward, backward = (before, block) if block.direction else (block, before)
+            if block.direction == 0 and block.microbatch < steady.warm:
+                continue
+            assert (forward.direction, backward.direction) == (0, 1)
+            assert 0 <= forward.microbatch // steady.period - backward.microbatch // steady.period <= far
