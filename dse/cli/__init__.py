@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from dse.cli.help_text import WrappedText
 from dse.door.interrupt import STATUS, Interrupt
 
 COLLECTED = 100_000, 50, 100
@@ -62,9 +63,7 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser(arguments: Sequence[str]) -> Parser:
     """The parser of `dse`; of its commands only the one that `arguments` begin with is built, the others are named."""
-    top = Parser(
-        prog="dse", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    top = Parser(prog="dse", description=DESCRIPTION, epilog=EPILOG, formatter_class=WrappedText)
     top.add_argument("--version", action="version", version=f"dse {_version()}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser, required=True)
     for name, summary in COMMANDS.items():
@@ -77,7 +76,7 @@ def make_parser(arguments: Sequence[str]) -> Parser:
             help=summary,
             description=module.__doc__,
             epilog=module.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=WrappedText,
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)

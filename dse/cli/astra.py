@@ -13,10 +13,10 @@ from dse.cli.arguments import file_problems
 EXAMPLES = """examples:
   dse astra --network-configuration net.yml --system-configuration sys.json --workload-configuration traces/run
   dse astra --network-configuration net.json --system-configuration sys.txt \
-            --workload-configuration gpt3.txt --num-passes 2 --csv layers.csv
+--workload-configuration gpt3.txt --num-passes 2 --csv layers.csv
 
   dse astra --network-configuration net.yml --system-configuration sys.json --workload-configuration traces/run \
-            --csv nodes.csv --trace timeline.json
+--csv nodes.csv --trace timeline.json
 
 A Chakra workload is a prefix (files PREFIX.<rank>.et) or one .et file that every NPU runs.
 """

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.cli.arguments import file_problems, positive_integer, seed
+from dse.cli.help_text import WrappedText
 
 if TYPE_CHECKING:
     from simcore.traces.base import TraceSet
@@ -67,7 +68,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser, description: str) -> None:
     parser.description, parser.epilog = description, EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = WrappedText
 
 
 def _sizes(text: str) -> tuple[int, ...]:

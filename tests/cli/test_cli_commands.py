@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,15 @@ def test_a_report_of_a_run_without_a_feasible_design_ends_with_1(
     capsys.readouterr()
     assert main(["report", str(tmp_path / "run")]) == 1
     assert "The binding constraint is 'parallelism.data < 0'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_terminal_and_keeps_every_word(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert exits(command, "--help") == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    examples = import_module(f"dse.cli.{command.replace('-', '_')}").EXAMPLES
+    assert set(examples.split()) <= set(shown.split())
