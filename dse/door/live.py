@@ -28,7 +28,8 @@ class LiveFront:
     """The first two objectives of the feasible trials; with one objective, its value by trial."""
 
     def __init__(self, objectives: tuple[Objective, ...]) -> None:
-        self._objectives = objectives
+        self.objectives = objectives
+        """With the units in which they are shown."""
         self._tried: deque[Matrix] = deque(maxlen=SHOWN)
         self._front = np.empty((0, len(objectives)))
 
@@ -51,9 +52,9 @@ class LiveFront:
         ends = _ends(points, best)
         rows = scatter(points, best, ends)
         (low, bottom), (high, top) = ([self._label(axis, end[axis]) for axis in (0, 1)] for end in ends)
-        name = self._objectives[0].name if len(self._objectives) > 1 else "trial"
+        name = self.objectives[0].name if len(self.objectives) > 1 else "trial"
         return [
-            f"{self._objectives[:2][-1].name}  {BEST} front  {TRIED} other feasible trials",
+            f"{self.objectives[:2][-1].name}  {BEST} front  {TRIED} other feasible trials",
             f"{top:>12} ┤{rows[0]}",
             *(f"{'':>12} │{row}" for row in rows[1:-1]),
             f"{bottom:>12} ┤{rows[-1]}",
@@ -64,9 +65,9 @@ class LiveFront:
 
     def _points(self) -> tuple[Matrix, Matrix]:
         """What was tried and what is best `[n, 2]`, in the directions of the objectives."""
-        signs = np.array([objective.sign for objective in self._objectives])
+        signs = np.array([objective.sign for objective in self.objectives])
         tried, front = np.array(list(self._tried)) * signs, self._front * signs
-        if len(self._objectives) > 1:
+        if len(self.objectives) > 1:
             return tried[:, :2], front[:, :2]
         numbered = np.hstack([np.arange(1.0, len(tried) + 1)[:, None], tried])
         return numbered, numbered[tried[:, 0] == front[0, 0]]
@@ -75,9 +76,9 @@ class LiveFront:
         """A value at an end of an axis; with one objective the first axis counts trials."""
         from dse.report.units import format_with_unit
 
-        if len(self._objectives) == 1 and axis == 0:
+        if len(self.objectives) == 1 and axis == 0:
             return f"{value:.0f}"
-        unit = self._objectives[:2][-1 if axis else 0].unit
+        unit = self.objectives[:2][-1 if axis else 0].unit
         return format_with_unit(float(value), unit)
 
     def _best_values(self) -> list[str]:
@@ -86,7 +87,7 @@ class LiveFront:
         best = self._front.min(axis=0)
         return [
             f"{objective.name} {format_with_unit(objective.sign * float(loss), objective.unit)}"
-            for objective, loss in zip(self._objectives, best, strict=True)
+            for objective, loss in zip(self.objectives, best, strict=True)
         ]
 
 

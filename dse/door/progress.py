@@ -153,6 +153,8 @@ class Progress(Watcher):
         self.done = max(self.done, number + 1)
         self._fresh += 1
         if outcome.state == "feasible":
+            if not len(self._points):
+                self._show_units_of(outcome)
             row = losses(self._space.objectives, [outcome.values])
             points = np.concatenate([self._points, row])
             self._points = points[front_mask(points)]
@@ -161,6 +163,13 @@ class Progress(Watcher):
         self._display.show(self._describe, self.done / self._trials if self._trials < ENDLESS else None, "trials")
         if self.interrupted:
             raise KeyboardInterrupt
+
+    def _show_units_of(self, outcome: Outcome) -> None:
+        """Show objectives in what the first feasible design counts: tokens, or samples."""
+        from dse.report.counted import in_samples
+
+        if (outcome.metrics or {}).get("throughput_counts") == "samples":
+            self._front.objectives = tuple(map(in_samples, self._space.objectives))
 
     def _look_at_workers(self) -> None:
         now = time.monotonic()
@@ -182,7 +191,7 @@ class Progress(Watcher):
         rate = self._fresh / max(time.monotonic() - self._begun, 1e-9)
         parts = [f"{rate:.0f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"]
         if len(points):
-            for column, objective in enumerate(self._space.objectives):
+            for column, objective in enumerate(self._front.objectives):
                 best = objective.sign * float(points[:, column].min())
                 parts.append(f"{objective.name} {format_with_unit(best, objective.unit)}")
         parts.append(f"front {len(np.unique(points, axis=0))}{self._proven()}")

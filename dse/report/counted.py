@@ -21,17 +21,18 @@ def unit_of(unit: str, samples: bool) -> str:
     return unit.replace("token", "sample") if samples else unit
 
 
+def in_samples(objective: Objective) -> Objective:
+    """An objective of a study that counts samples."""
+    return replace(objective, unit=unit_of(objective.unit, samples=True))
+
+
 def convert_units(record: StudyRecord) -> StudyRecord:
     """The study with the units of its objectives in what its workload counts."""
     if not counts_samples(record.trials):
         return record
-
-    def convert_objective(objective: Objective) -> Objective:
-        return replace(objective, unit=unit_of(objective.unit, samples=True))
-
     purchase = record.purchase
     return replace(
         record,
-        objectives=tuple(convert_objective(objective) for objective in record.objectives),
-        purchase=None if purchase is None else replace(purchase, tune=convert_objective(purchase.tune)),
+        objectives=tuple(map(in_samples, record.objectives)),
+        purchase=None if purchase is None else replace(purchase, tune=in_samples(purchase.tune)),
     )
