@@ -116,7 +116,7 @@ def _tell_model(name: str) -> Told:
 
 def _tell_network(name: str) -> Told:
     table = preset(LayerTable, "networks", name)
-    rows = rows_of(table.rows())
+    rows = rows_of(table)
     flops = sum(row.flops for row in rows)
     size = f"{_count(sum(row.parameters for row in rows))} parameters"
     return f"{size}, {len(rows)} layers, {format_brief(flops / 1e9)} GFLOP forward a sample", _basis(table.source)

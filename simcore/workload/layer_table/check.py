@@ -34,7 +34,7 @@ def table_problems(design: Design) -> Iterator[Problem]:
         ),
     )
     yield from precision_problems(design)
-    rows = rows_of(workload.layers.rows())
+    rows = rows_of(workload.layers)
     if p.pipeline > len(rows):
         expected = f"at most {len(rows)} stages, one a row"
         yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule="stages have layers")

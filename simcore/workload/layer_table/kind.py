@@ -38,8 +38,9 @@ class TableTraining(WorkloadKind):
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""
-        rows = rows_of(workload.layers.rows())
-        return Totals(table_flops(workload, rows), workload.global_batch, sum(row.parameters for row in rows))
+        rows = rows_of(workload.layers)
+        flops = table_flops(workload.global_batch, rows)
+        return Totals(flops, workload.global_batch, sum(row.parameters for row in rows))
 
 
 KIND = TableTraining()

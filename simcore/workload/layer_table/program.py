@@ -9,14 +9,19 @@ stages are the runs of consecutive rows whose largest share of FLOPs is least.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 from simcore.design.design import Design
+from simcore.design.once import once
+from simcore.design.parallelism import Parallelism
+from simcore.design.same import Same
 from simcore.document.field import BYTES
-from simcore.program import Compute, Operator, Program, blocking_collective
-from simcore.workload.layer_table.document import Layer, LayerWorkload
+from simcore.program import Compute, ModelPart, Operator, Program, Segment, blocking_collective
+from simcore.workload.layer_table.document import Layer, LayerTable, LayerWorkload
 from simcore.workload.training import Trainer, Unit
 from simcore.workload.transformer.layers import backwards
 
@@ -48,18 +53,19 @@ class Row:
         return 2.0 * batch * m * n * k * self.layer.times
 
 
-def rows_of(layers: Iterator[Layer]) -> list[Row]:
+@once
+def rows_of(table: LayerTable) -> tuple[Row, ...]:
     """The rows of a table, each with what the row before hands to it."""
     out: list[Row] = []
     before = 0.0
     known: dict[tuple[int, float], Row] = {}
-    for layer in layers:
+    for layer in table.rows():
         key = (id(layer), before)
         if key not in known:
             known[key] = _row(layer, before)
         out.append(known[key])
         before = known[key].output
-    return out
+    return tuple(out)
 
 
 def _or(given: float | None, otherwise: float) -> float:
@@ -167,37 +173,68 @@ class _Builder:
         return Unit(name, forward, backward, parameters, row.layer.times)
 
 
+@dataclass(frozen=True)
+class _Alike:
+    """Designs are alike in their stages where these are equal: many of a search differ in their network alone."""
+
+    layers: Same[LayerTable]
+    precisions: tuple[str, str]
+    parallelism: Parallelism
+    data: int
+    microbatch: int
+    streamed: tuple[bool, bool]
+    """Whether weights stream in from a memory, and whether that updates them."""
+    design: Design = field(compare=False)
+
+
+class _Stages(NamedTuple):
+    """What a Program says whatever the number of its microbatches; see `Program`."""
+
+    parts: tuple[ModelPart, ...]
+    final: tuple[tuple[Segment, ...], ...]
+    sends: tuple[float, ...]
+
+
 def table_program(design: Design) -> Program:
     """The Program of a design that trains a table of layers."""
-    workload, p = LayerWorkload.of(design.workload), design.parallelism
-    builder = _Builder(p.tensor, design.microbatch, BYTES[workload.precision])
-    trainer = Trainer(design)
-    rows = rows_of(workload.layers.rows())
-    parts, finals, sends = [], [], []
-    for stage, own in enumerate(stage_rows(rows, p.pipeline)):
-        units = [builder.unit(row, first=stage == 0 and i == 0) for i, row in enumerate(own)]
-        scale = design.microbatch * builder.width
-        working = scale * max(row.input + row.output for row in own)
-        kept, most = scale * sum(row.kept for row in own), scale * max(row.kept for row in own)
-        parts.append(trainer.part(units, kept, working, most_kept=most))
-        finals.append(trainer.final(parts[-1].parameters))
-        sends.append(scale * own[-1].output)
+    workload, p, memory = LayerWorkload.of(design.workload), design.parallelism, design.streamed
+    precisions = workload.precision, workload.gradient_precision
+    streamed = memory is not None, memory is not None and memory.updates
+    stages = _stages(_Alike(Same(workload.layers), precisions, p, design.data, design.microbatch, streamed, design))
     return Program(
-        parts=tuple(parts),
+        parts=stages.parts,
         part_of=tuple(range(p.pipeline)),
         stages=p.pipeline,
         chunks=1,
         microbatches=design.microbatches,
         schedule=p.schedule,
-        send_bytes=max(sends),
-        final=tuple(finals),
-        model_flops=table_flops(workload, rows),
+        send_bytes=max(stages.sends),
+        final=stages.final,
+        model_flops=table_flops(workload.global_batch, rows_of(workload.layers)),
         tokens=workload.global_batch,
         counts="samples",
-        sends=tuple(sends),
+        sends=stages.sends,
     )
 
 
-def table_flops(workload: LayerWorkload, rows: Sequence[Row]) -> float:
-    """FLOPs of an iteration, in products."""
-    return 3 * workload.global_batch * sum(row.flops for row in rows)
+@lru_cache(maxsize=512)
+def _stages(alike: _Alike) -> _Stages:
+    p, design = alike.parallelism, alike.design
+    builder = _Builder(p.tensor, alike.microbatch, BYTES[alike.precisions[0]])
+    trainer = Trainer(design)
+    rows = rows_of(alike.layers.value)
+    parts, finals, sends = [], [], []
+    scale = alike.microbatch * builder.width
+    for stage, own in enumerate(stage_rows(rows, p.pipeline)):
+        units = [builder.unit(row, first=stage == 0 and i == 0) for i, row in enumerate(own)]
+        working = scale * max(row.input + row.output for row in own)
+        kept, most = scale * sum(row.kept for row in own), scale * max(row.kept for row in own)
+        parts.append(trainer.part(units, kept, working, most_kept=most))
+        finals.append(trainer.final(parts[-1].parameters))
+        sends.append(scale * own[-1].output)
+    return _Stages(tuple(parts), tuple(finals), tuple(sends))
+
+
+def table_flops(samples: int, rows: Sequence[Row]) -> float:
+    """FLOPs of an iteration of so many samples, in products."""
+    return 3 * samples * sum(row.flops for row in rows)

@@ -30,7 +30,7 @@ DATA = Path(__file__).parent / "data"
 
 def rows(name: str) -> list[Row]:
     table: LayerTable = preset(LayerTable, "networks", name)
-    return rows_of(table.rows())
+    return [*rows_of(table)]
 
 
 def design(layers: Any, npus: int = 8, batch: int = 64, **parallelism: Any) -> Design:
@@ -111,7 +111,7 @@ def test_the_gradients_that_data_parallel_npus_reduce_are_all_parameters_once() 
 
 def test_a_convolution_is_the_product_of_its_windows() -> None:
     layer = Layer(kind="conv", height=9, width=12, channels=6, filters=4, kernel=(1, 3), stride=2, groups=2)
-    row = rows_of(iter([layer]))[0]
+    row = rows_of(LayerTable(layers=(layer,)))[0]
     assert row.product == (2, 5 * 6, 2, 9)
     assert (row.parameters, row.input, row.output, row.kept) == (9 * 4, 9 * 12 * 6, 5 * 6 * 4, 9 * 12 * 6)
     padded = Layer(kind="conv", height=9, width=9, channels=1, filters=1, kernel=3, stride=2, padding=0)
@@ -120,7 +120,7 @@ def test_a_convolution_is_the_product_of_its_windows() -> None:
 
 def test_a_repeated_application_shares_its_parameters_and_a_repeated_row_does_not() -> None:
     gemm = {"m": 1, "n": 8, "k": 8}
-    times, repeat = (rows_of(LayerTable(layers=[Layer(**gemm, **{key: 5})]).rows()) for key in ("times", "repeat"))
+    times, repeat = (rows_of(LayerTable(layers=(Layer(**gemm, **{key: 5}),))) for key in ("times", "repeat"))
     assert sum(row.parameters for row in times) == 64
     assert sum(row.parameters for row in repeat) == 5 * 64
     assert sum(row.flops for row in times) == sum(row.flops for row in repeat) == 5 * 2 * 64
@@ -154,9 +154,9 @@ def test_tensor_parallelism_splits_products_and_parameters_and_gathers_outputs()
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=9), st.integers(1, 9))
 def test_stages_are_the_split_whose_largest_part_is_least(sizes: list[int], stages: int) -> None:
     stages = min(stages, len(sizes))
-    listed = rows_of(iter([Layer(m=1, n=size, k=1) for size in sizes]))
+    listed = rows_of(LayerTable(layers=tuple(Layer(m=1, n=size, k=1) for size in sizes)))
     split = stage_rows(listed, stages)
-    assert [row for stage in split for row in stage] == listed
+    assert [row for stage in split for row in stage] == [*listed]
     assert all(split)
 
     def best(first: int, parts: int) -> int:
