@@ -10,7 +10,7 @@ from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name
 from dse.report.launching import describe_launching
-from dse.report.nearest import describe_changes, nearest, shares_worse
+from dse.report.nearest import READ, describe_changes, nearest, shares_worse
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, scale
@@ -25,7 +25,7 @@ from simcore.workload.penalties import lost_accuracy
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
-_NEAR = 0.5
+_NEAR = 1.0
 """By which share a design may be worse that is named because it does not pay what is not counted."""
 
 
@@ -66,7 +66,7 @@ def describe_notices(trial: TrialRecord) -> Iterator[str]:
 def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
     """The nearest design that pays none of the loss or tokens that a trial pays and no metric counts."""
     if paid := _paid(trial):
-        other = nearest(record, trial, lambda other: other.design is not None and not paid & _paid(other))
+        other = nearest(record, trial, lambda other: other.design is not None and not paid & _paid(other), READ)
         if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
             yield f"Without a loss like that: trial {other.number}, {describe_changes(record, trial, other)}."
 

@@ -66,7 +66,7 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     with room.
     """
     number = pick_of_front(record, summary)
-    picked = next((trial for trial in summary.front if trial.number == number), None)
+    picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
     allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (ROOM, _LOOKED_AT)

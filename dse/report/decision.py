@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dse.buy.regret import REGRET
 from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -40,7 +43,7 @@ from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
-from dse.space.objective import Objective
+from dse.space.objective import Objective, losses
 from dse.whatif.answers import DOES_NOT_FIT
 from dse.whatif.drawn import is_drawn
 from simcore.metrics import moves
@@ -119,9 +122,10 @@ def _describe_paying(record: StudyRecord, summary: Summary) -> str:
 def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     """Which designs of the front are better only by what no objective counts, where the one to build has none of it."""
     number = pick_of_front(record, summary)
-    picked = next((member for member in summary.front if member.number == number), trial)
-    if number != trial.number:
-        share, why = _why_passed_over(picked, trial)
+    if number is not None and number != trial.number:
+        share, why = _why_passed_over(record.trials.numbered(number) or trial, trial)
+        if all(member.number != number for member in summary.front):
+            return f"Trial {number}, the robust pick, is not built: {why}."
         return f"Trial {number} of the front is better by less than {format_percent(share)}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)
     if not old:
@@ -285,20 +289,29 @@ def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tup
     if not others:
         return ""
     by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
-    losses = record.losses((trial, *(by_number[family.chosen] for family in others)))
-    size = abs(losses).mean(axis=0)
-    far = (abs(losses[1:] - losses[0]) / (size + (size == 0))).max(axis=1)
-    rival, lead = (
-        others[int(far.argmin())],
-        "closest rival:" if far.min() < _FAR else "no rival is near; the closest is",
-    )
+    points = record.losses((trial, *(by_number[family.chosen] for family in others)))
+    size = abs(points).mean(axis=0)
+    far = (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
+    rival, lead = others[int(far.argmin())], "closest rival:"
+    if far.min() >= _FAR:
+        beside = "beside other machines, " if _is_machine_near(record, summary, points[0], size) else ""
+        lead = f"{beside}no rival is near; the closest is"
     changes = [_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives]
-    worse = losses[1 + others.index(rival)] > losses[0]
+    worse = points[1 + others.index(rival)] > points[0]
     doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
     named = f"trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}, {', '.join(changes)}"
     if runs_otherwise(by_number[rival.chosen]):
         return f"{lead} {named}, which its stack does not run as it is"
     return f"{lead} {named}{': as good a choice until both are measured' if doubts and all(doubts) else ''}"
+
+
+def _is_machine_near(
+    record: StudyRecord, summary: Summary, own: NDArray[np.float64], size: NDArray[np.float64]
+) -> bool:
+    """Whether the best design on a machine that the front leaves out is near, by the `size` of the objectives."""
+    found = () if summary.what_if.scenarios is None else summary.what_if.scenarios.machines
+    known = losses(record.objectives, [machine.values for machine in found])
+    return bool(len(known) and ((abs(known - own) / (size + (size == 0))).max(axis=1) < _FAR).any())
 
 
 def _with_room(record: StudyRecord, trial: TrialRecord) -> str:

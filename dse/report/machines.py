@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord
+from dse.report.aspects import value_at
 from dse.report.choice import recommended
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
@@ -24,7 +26,8 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    told = _describe_found(record, "Other machines, by the best designs found on them", found)
+    precision = _precision(_built(record, summary))
+    told = _describe_found(record, "Other machines, by the best designs found on them", found, precision)
     if found:
         told = f"{told}{_describe_built(record, summary, scenarios.built)}."
     stacks = sorted(scenarios.stacks, key=lambda stack: -stack.on_front)
@@ -46,29 +49,47 @@ def _shortly(why: str) -> str:
 
 def _describe_built(record: StudyRecord, summary: Summary, built: Mapping[str, float]) -> str:
     """How often a design on the machine to build belongs on the front."""
-    number = recommended(record, summary)
-    trial = None if number is None else record.feasible_trials.numbered(number)
-    name = "" if trial is None else machine_of(trial.design)
+    name = machine_of(_built(record, summary))
     return f"; {clean_text(name)}, which is to be built, in {format_percent(built[name])}" if name in built else ""
 
 
-def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine]) -> str:
-    """How often the best designs on machines, or with stacks, belong on the front, the most often first."""
+def _built(record: StudyRecord, summary: Summary) -> Mapping[str, Any] | None:
+    """The document of the design to build."""
+    number = recommended(record, summary)
+    trial = None if number is None else record.feasible_trials.numbered(number)
+    return None if trial is None else trial.design
+
+
+def _precision(document: Mapping[str, Any] | None) -> str:
+    """What a design computes in; empty where it has several workloads, or none is known."""
+    return clean_text(str(value_at(document or {}, "workload.precision") or ""))
+
+
+def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine], precision: str = "") -> str:
+    """How often the best designs on machines, or with stacks, belong on the front, the most often first.
+
+    Theirs is said where it is another `precision`.
+    """
     if not found:
         return ""
     first, *others = found
     values = ", ".join(format_with_unit(first.values[o.name], o.unit, o.name) for o in record.objectives)
-    told = [f"{_named(first, values)} belongs on the front in {format_percent(first.on_front)} of the scenarios"]
-    told += [f"{_named(machine)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
+    often = format_percent(first.on_front)
+    told = [f"{_named(first, precision, values)} belongs on the front in {often} of the scenarios"]
+    told += [f"{_named(machine, precision)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
     told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
     return f"{what}: {', '.join(told)}"
 
 
-def _named(machine: Machine, values: str = "") -> str:
-    """Its name and values, and that its times rest on its data sheet, where no kernels of its kind were measured."""
-    design = parse_design(machine.design)[0]
+def _named(machine: Machine, precision: str, values: str = "") -> str:
+    """Its name and values, its precision where that is another one, and that its times rest on its data sheet.
+
+    That is so where no kernels of its kind were measured.
+    """
+    design, its = parse_design(machine.design)[0], _precision(machine.design)
     known = design is None or evidence(design).device != "data sheet"
-    told = "; ".join(text for text in (values, "" if known else "data sheet alone") if text)
+    parts = (values, its if precision and its != precision else "", "" if known else "data sheet alone")
+    told = "; ".join(text for text in parts if text)
     return f"{clean_text(machine.name)} ({told})" if told else clean_text(machine.name)
 
 

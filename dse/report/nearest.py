@@ -11,8 +11,8 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
 from dse.report.units import clean_text, short_label
 
-LOOKED_AT = 60
-"""Trials that are looked at, the nearest first: in a study of parts each of them is read by itself."""
+LOOKED_AT, READ = 60, 1000
+"""Trials that are looked at, the nearest first, where that takes long, and where it only takes to read them."""
 
 
 def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: TrialRecord) -> NDArray[np.float64]:
@@ -22,10 +22,12 @@ def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: Tria
     return worse
 
 
-def nearest(record: StudyRecord, trial: TrialRecord, suits: Callable[[TrialRecord], bool]) -> TrialRecord | None:
-    """The feasible trial that suits and is nearest to another one; None where none of the `LOOKED_AT` does."""
+def nearest(
+    record: StudyRecord, trial: TrialRecord, suits: Callable[[TrialRecord], bool], most: int = LOOKED_AT
+) -> TrialRecord | None:
+    """The feasible trial that suits and is nearest to another one; None where none of the `most` nearest does."""
     trials = record.feasible_trials
-    order = shares_worse(record, trials, trial).argsort(kind="stable")[:LOOKED_AT] if len(trials) else ()
+    order = shares_worse(record, trials, trial).argsort(kind="stable")[:most] if len(trials) else ()
     return next((other for place in order if suits(other := trials[int(place)])), None)
 
 

@@ -18,6 +18,9 @@ from simcore.document.form import format_value
 from simcore.document.problem import Path, Problem, Refusal, suggest_nearest
 from simcore.document.quantity import KINDS, parse_quantity, write_quantity
 
+_DEGREES = ("tensor", "context", "pipeline", "data")
+"""Degrees that multiply to the NPUs."""
+
 
 def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
     """`value` with its holes as objects; what is malformed is added to `problems`."""
@@ -136,6 +139,11 @@ def _parse_product(value: Mapping[str, Any], path: Path, problems: list[Problem]
     of = value.get("of")
     if not isinstance(of, list) or not of or not all(isinstance(name, str) for name in of) or len(set(of)) < len(of):
         raise Refusal(f"'of', the list of degrees that multiply to {total}", repr(of), "e.g. [tensor, data]")
+    if path[-2:] == ("parallelism", "degrees") and (others := [name for name in of if name not in _DEGREES]):
+        fix = "give it a hole of its own beside 'degrees'"
+        if others[0] == "expert":
+            fix += ": experts are spread over data x context (and tensor), so they multiply nothing"
+        raise Refusal(f"degrees that multiply to the NPUs: {', '.join(_DEGREES)}", f"'{others[0]}'", fix)
     limits = value.get("limits", {})
     if not isinstance(limits, dict) or any(name not in of for name in limits):
         raise Refusal(f"limits like {{{of[0]}: [1, 8]}} for degrees of this product", repr(limits))

@@ -12,6 +12,8 @@ Group = Literal["npu", "network", "memory", "storage", "other"]
 the NPUs' own; storage; racks and management."""
 
 GROUPS: tuple[Group, ...] = get_args(Group)
+NODES = "nodes"
+"""What nodes are for that work on the job, or are in one rack with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class Bill:
         """Of all items, or of those of some groups [$]."""
         wanted = None if groups is None else frozenset(groups)
         return sum(item.count * item.price for item in self.items if wanted is None or item.group in wanted)
+
+    @property
+    def at_work(self) -> list[Item]:
+        """The nodes with their NPUs, without those that stand by."""
+        return [item for item in self.items if item.group == "npu" and item.where == NODES]
 
     @cached_property
     def watts(self) -> float:

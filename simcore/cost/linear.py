@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from simcore.cost.bill import Group, Item
+from simcore.cost.bill import NODES, Group, Item
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension, Tier
 from simcore.design.node import node_of, nodes_sold_with
@@ -111,7 +111,7 @@ def _npus(design: Design) -> Item:
     price = 0.0 if prices.free_npus else npu_price(design)
     name, source = npu.name or "NPU", prices.sources.get("npu", "")
     ends = _between(prices, f"npu.{npu.name}", price)
-    return Item(name, "nodes", "npu", design.cluster.npus, "", price, ends, 0.0, npu.power.max, source)
+    return Item(name, NODES, "npu", design.cluster.npus, "", price, ends, 0.0, npu.power.max, source)
 
 
 def _hosts(design: Design) -> Item:
@@ -119,10 +119,10 @@ def _hosts(design: Design) -> Item:
     cluster, npus = design.cluster, design.cluster.npus
     node = node_of(cluster) or next(iter(nodes_sold_with(cluster.npu.name)), None)
     if node is None:
-        return Item("host of one NPU", "nodes", "npu", npus, "", 0.0, (0.0, 0.0), *HOST, "assumed")
+        return Item("host of one NPU", NODES, "npu", npus, "", 0.0, (0.0, 0.0), *HOST, "assumed")
     most = max(node.power.nameplate - node.size * design.cluster.npu.power.max, node.power.host)
     nodes, source = -(-npus // node.size), node.sources.get("power", "")
-    return Item(f"host of {node.name}", "nodes", "npu", nodes, "", 0.0, (0.0, 0.0), node.power.host, most, source)
+    return Item(f"host of {node.name}", NODES, "npu", nodes, "", 0.0, (0.0, 0.0), node.power.host, most, source)
 
 
 def _dimension_items(design: Design, index: int, dimension: Dimension) -> Iterator[Item]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from simcore.cost.bill import Item
+from simcore.cost.bill import NODES, Item
 from simcore.cost.fabric import Place, buy_fabric
 from simcore.cost.rest import Rest, buy_rest
 from simcore.cost.shelf import Basket
@@ -75,7 +75,7 @@ def buy(cluster: Cluster, prices: PriceList, beside: Beside) -> Pieces:
     nodes = _nodes(basket, cluster)
     if nodes is None:
         return Pieces((), tuple(basket.problems))
-    basket.items.append(_node_item(nodes))
+    basket.items += [_node_item(nodes), *_unused_items(nodes, cluster)]
     spares = max(0, beside.spares - nodes.unused)  # what a rack has too many stands by
     basket.items += [_spare_item(nodes, cluster, spares)] if spares else []
     _buy_scale_up(basket, nodes)
@@ -127,9 +127,15 @@ def _node_item(nodes: _Nodes) -> Item:
     known = nodes.node.sources
     source = f"price: {price.source} ({price.date}); power: {known.get('power', 'given')}"
     ends = (price.low, price.high)
-    return Item(
-        nodes.node.name, "nodes", "npu", nodes.count, "", price.price, ends, power.host, power.nameplate, source
-    )
+    return Item(nodes.node.name, NODES, "npu", nodes.count, "", price.price, ends, power.host, power.nameplate, source)
+
+
+def _unused_items(nodes: _Nodes, cluster: Cluster) -> Iterator[Item]:
+    """The NPUs of these nodes that are not used: paid with their nodes, they draw what they do at idle."""
+    unused = nodes.count * nodes.node.size - cluster.npus
+    if unused > 0:
+        idle = cluster.npu.power.idle
+        yield Item(cluster.npu.name, "unused", "npu", unused, "", 0.0, (0.0, 0.0), idle, 0.0, "in the nodes' price")
 
 
 def _spare_item(nodes: _Nodes, cluster: Cluster, count: int) -> Item:

@@ -81,9 +81,14 @@ def nodes_peak_watts(design: Design) -> float:
 @once_for(asked_of_linear, KEPT)
 def rack_watts(design: Design) -> float:
     """A rack full of nodes at its maximum, without PUE [W]: what its supply and its cooling must give."""
-    cluster, node = design.cluster, node_of(design.cluster)
-    held = design.cost.npus_per_rack if node is None else node.per_rack * node.size
-    return nodes_peak_watts(design) / design.cost.pue * min(1.0, held / cluster.npus)
+    node, items = node_of(design.cluster), bill_of(design).at_work
+    held, bought = design.cost.npus_per_rack, float(design.cluster.npus)
+    if node is not None:
+        held = node.per_rack * node.size
+    if node is not None and design.cost.by_parts:  # with those of nodes that are used in part
+        bought = sum(item.count for item in items) * node.size
+    peak = sum(item.count * item.watts_max for item in items) - _capped_away(design)
+    return peak * min(1.0, held / bought)
 
 
 def _of_nodes(design: Design, watts: Callable[[Item], float]) -> float:

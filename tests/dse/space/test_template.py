@@ -277,6 +277,12 @@ def test_an_expression_may_use_a_share_of_a_split() -> None:
         ("{a: {product: 8, of: [x], limits: {y: [1, 2]}}}", "a.product", "limits", "y"),
         ("{a: {product: 8, of: [x, y], limits: {x: 2}}}", "a.product", "limits [least, most] for x", "2"),
         ("{a: {product: 7, of: [x, y], limits: {x: [2, 6]}}}", "a.product", "some factorisation of 7", "[2, 6]"),
+        (
+            "{parallelism: {degrees: {product: 8, of: [tensor, expert]}}}",
+            "parallelism.degrees.product",
+            "degrees that multiply to the NPUs",
+            "'expert'; give it a hole of its own",
+        ),
         ("{a: {split: 100 GB/s}}", "a.split", "'step'", "None"),
         ("{a: {split: 100 GB/s, step: 0 GB/s}}", "a.split", "a step above 0", "0 GB/s"),
         ("{a: {split: 100 GB/s, step: 5 us}}", "a.split", "a bandwidth", "5 us"),
