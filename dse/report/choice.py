@@ -31,6 +31,8 @@ ROOM = 0.025
 front are told apart by."""
 _LOOKED_AT = 60
 """Designs near the pick that are looked at for room, the best first."""
+_HELD = frozenset({"memory.peak", "memory.reserved"})
+"""Objectives that are worth nothing below what an NPU has: the memory is there, and paid."""
 SAME_PRICE = 0.001
 """Prices that differ by less of them are one price: what the rest buys is no return on money."""
 
@@ -118,16 +120,34 @@ def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
     """The trial of the front to build: the robust pick where it is known, else the knee, else the best balanced one.
 
     With one objective that is the best. Where a percent more money buys more than a percent of time from the robust
-    pick on, it is the dearest design up to which that is so (`paying`).
+    pick on, it is the dearest design up to which that is so (`paying`). Where memory is an objective beside others, it
+    is the best in these of what has room.
     """
     if not summary.front:
         return None
+    if (roomy := best_with_room(record, summary)) is not None:
+        return roomy
     if (robust := summary.what_if.robust) is not None:
         dearer = paying(record, summary, robust)
         return robust if dearer is None else dearer
     if summary.knee is not None:
         return summary.knee
     return (summary.front[0] if len(record.objectives) == 1 else balanced(record, summary.front)).number
+
+
+def best_with_room(record: StudyRecord, summary: Summary) -> int | None:
+    """The design of the front with room in its memory that is the best in all objectives but memory.
+
+    None where no objective is memory, or all are.
+    """
+    rest = [place for place, objective in enumerate(record.objectives) if objective.name not in _HELD]
+    if not rest or len(rest) == len(record.objectives):
+        return None
+    roomy = [trial for trial in summary.front if fullness(trial) <= NEARLY_FULL] or [*summary.front]
+    values = record.losses(tuple(roomy))[:, rest]
+    best = np.flatnonzero(front_mask(values))
+    bent = knee(values[best])
+    return (roomy[best[bent]] if bent is not None else balanced(record, [roomy[place] for place in best])).number
 
 
 def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:

@@ -15,9 +15,9 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
 from dse.report.choice import (
     AS_WELL,
-    NEARLY_FULL,
     ROOM,
     Payoff,
+    best_with_room,
     costs_more,
     knees_at_prices,
     paying,
@@ -32,11 +32,11 @@ from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
-from dse.report.nearest import describe_changes, nearest
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.reasons import describe_load, fullness
 from dse.report.robustness import PRICES
+from dse.report.room import describe_memory_left, describe_room
 from dse.report.runnable import runs_otherwise
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
@@ -51,8 +51,6 @@ from simcore.metrics import moves
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
 _NEAR_TEXT = "too near to tell"
-_ROOMY = 0.9
-"""A memory that is no fuller has room."""
 _FAR = 0.25
 """By which share of its mean an objective of a design may differ that is still a rival."""
 _ON = 0.0005
@@ -87,6 +85,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_build(trial),
         _describe_models(record),
         _describe_paying(record, summary),
+        describe_memory_left(record, summary),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
         describe_kept_limits(record, summary, trial),
@@ -111,7 +110,7 @@ def _describe_models(record: StudyRecord) -> str:
 def _describe_paying(record: StudyRecord, summary: Summary) -> str:
     """That a dearer design than the robust pick is built, as money buys time."""
     robust = summary.what_if.robust
-    if robust is None or paying(record, summary, robust) is None:
+    if robust is None or best_with_room(record, summary) is not None or paying(record, summary, robust) is None:
         return ""
     return (
         f"Trial {robust}, the robust pick, is cheaper, but from there on each percent of money buys more than a "
@@ -273,7 +272,7 @@ def _of(gain: float | None) -> str:
 
 def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Iterator[str]:
     yield _rival(record, summary, trial, found)
-    yield _with_room(record, trial)
+    yield describe_room(record, trial)
     at_prices = _at_prices(record, summary, found) if summary.knee == trial.number else ()
     answers = (*at_prices, *_at_batches(summary, trial))
     yield from (text for text, changes in answers if changes)
@@ -312,17 +311,6 @@ def _is_machine_near(
     found = () if summary.what_if.scenarios is None else summary.what_if.scenarios.machines
     known = losses(record.objectives, [machine.values for machine in found])
     return bool(len(known) and ((abs(known - own) / (size + (size == 0))).max(axis=1) < _FAR).any())
-
-
-def _with_room(record: StudyRecord, trial: TrialRecord) -> str:
-    """The nearest design that has room in its memory and that its stack runs, where the one to build has none."""
-    if fullness(trial) <= NEARLY_FULL:
-        return ""
-    roomy = nearest(record, trial, lambda other: fullness(other) <= _ROOMY and not runs_otherwise(other))
-    if roomy is None:
-        return ""
-    share = format_percent(fullness(roomy))
-    return f"with room in its memory ({share} full): trial {roomy.number}, {describe_changes(record, trial, roomy)}"
 
 
 def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dse.evaluate.evaluate import Outcome
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.space.barred import asks_for_orders, unbuildable
 from dse.space.draw import RandomDraw
 from dse.space.space import Space
@@ -118,13 +118,14 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
     for name, starts in list(machines.items())[:MOST]:
         if not each and name not in own:
             continue
-        found = _Climb(record, space, simulate, name, each).run(starts, own.get(name))
+        climb = _Climb(record, space, simulate, name, each)
+        found = climb.run(starts, own.get(name))
         if found is None:
             barred[name] = ""
         elif found[0][0] == 0:
             best.append(replace(found[1], number=-1 - len(best)))
         else:
-            barred[name] = _why_barred(found[1], space)
+            barred[name] = _why_barred(found[1], space, climb.limits_beyond(found[1]))
     stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values())
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
 
@@ -137,11 +138,23 @@ def _broken(outcome: Outcome) -> str:
     return ", ".join(f"{name} missed by {100 * by:.2g} %" for name, by in missed)
 
 
-def _why_barred(nearest: TrialRecord, space: Space) -> str:
-    """What a machine's nearest design breaks: what no job on such a cluster can mend, before all else."""
+def _why_barred(nearest: TrialRecord, space: Space, beyond: Sequence[str]) -> str:
+    """What a machine's nearest design breaks: what no job on such a cluster can mend, before all else.
+
+    Then what a larger cluster breaks (`beyond`).
+    """
     design = parse_design(nearest.design or {})[0]
-    problem = None if design is None else unbuildable(design, asks_for_orders(space))
-    return (nearest.error or "") if problem is None else str(problem)
+    if design is not None and (problem := unbuildable(design, asks_for_orders(space))) is not None:
+        return str(problem)
+    if not nearest.error or not beyond or design is None:
+        return nearest.error or ""
+    return f"{design.cluster.npus:,} of them, {nearest.error}, and more of them miss {' and '.join(beyond)}"
+
+
+def _npus(document: Mapping[str, Any] | None) -> int:
+    """The NPUs of a design document; 0 where they are not known."""
+    design = parse_design(document or {})[0]
+    return 0 if design is None else design.cluster.npus
 
 
 def _own_best(
@@ -216,6 +229,14 @@ class _Climb:
     """Simulations that it may take."""
     simulated: int = 0
     looked: int = 0
+    _broken: list[tuple[int, frozenset[str]]] = field(default_factory=list)
+    """Of each design, its NPUs and the constraints that it breaks."""
+
+    def limits_beyond(self, nearest: TrialRecord) -> list[str]:
+        """The constraints that all valid designs break that were looked at on more NPUs than the nearest one has."""
+        npus = _npus(nearest.design)
+        larger = [broken for count, broken in self._broken if VALID not in broken and count > npus]
+        return sorted(frozenset.intersection(*larger)) if larger else []
 
     def run(self, starts: Sequence[TrialRecord], own: Ranked | None = None) -> Ranked | None:
         """The best design that was found, evaluated; None where none could be. `own` is one that was found before."""
@@ -251,6 +272,8 @@ class _Climb:
         self.simulated += outcome.metrics is not None
         if outcome.state == "failed":
             return None
+        broken = frozenset(name for name, missed in outcome.violations.items() if missed > 0)
+        self._broken.append((_npus(other.design), broken))
         return self._rank(outcome), replace(
             other,
             state=outcome.state,

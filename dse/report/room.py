@@ -1,0 +1,37 @@
+"""Room in the memory, in words: what it costs to have some, and that less than there is saves nothing."""
+
+from __future__ import annotations
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import NEARLY_FULL, best_with_room
+from dse.report.nearest import describe_changes, nearest
+from dse.report.reasons import fullness
+from dse.report.runnable import runs_otherwise
+from dse.report.summary import Summary
+from dse.report.units import format_percent
+
+_ROOMY = 0.9
+"""A memory that is no fuller has room."""
+
+
+def describe_memory_left(record: StudyRecord, summary: Summary) -> str:
+    """That less memory than there is is worth nothing, where memory is an objective, and which design needs least."""
+    number = best_with_room(record, summary)
+    least = min(summary.front, key=fullness)
+    if number is None or least.number == number:
+        return ""
+    return (
+        "Memory that an NPU has is paid, used or not: of the front's designs with room in it the best in the other "
+        f"objectives is built; trial {least.number} needs the least ({format_percent(fullness(least))} full)."
+    )
+
+
+def describe_room(record: StudyRecord, trial: TrialRecord) -> str:
+    """The nearest design that has room in its memory and that its stack runs, where the one to build has none."""
+    if fullness(trial) <= NEARLY_FULL:
+        return ""
+    roomy = nearest(record, trial, lambda other: fullness(other) <= _ROOMY and not runs_otherwise(other))
+    if roomy is None:
+        return ""
+    share = format_percent(fullness(roomy))
+    return f"with room in its memory ({share} full): trial {roomy.number}, {describe_changes(record, trial, roomy)}"
