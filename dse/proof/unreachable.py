@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dse.space.constraint import Constraint
 from dse.space.expression import path_of
 from dse.space.interval import Between, interval, interval_lookup
+from dse.space.quantities import describe_quantity
 from simcore.document.problem import Problem, format_path
 from simcore.metrics import METRICS
 
@@ -72,4 +73,4 @@ def _describe_side(side: ast.expr, end: str, value: float) -> str:
         return ""
     path = path_of(side)
     unit = METRICS[format_path(path)].unit if path is not None and format_path(path) in METRICS else ""
-    return f"{ast.unparse(side)} is proven to be at {end} {value:.6g} {unit}".rstrip()
+    return f"{ast.unparse(side)} is proven to be at {end} {describe_quantity(value, unit)}"

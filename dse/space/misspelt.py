@@ -1,4 +1,4 @@
-"""Holes whose keyword is misspelt: `{choise: [a, b]}` is a mapping that no key of a design may have.
+"""Holes whose keyword is misspelt, `{choise: [a, b]}`, or missing, `[a, b]`: no key of a design may have such a value.
 
 Only a space that already has problems is searched for misspelt keywords, so that a valid key is never reported as one.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from dse.space.hole import KINDS_OF_HOLE
 from simcore.design.design import Design
+from simcore.document.form import format_value
 from simcore.document.problem import Path, Problem
 
 _NEARLY = 0.7
 """How alike a key is to a keyword (of 1) to be taken for it."""
+_SHORT = 40
+"""Characters of values that are written out."""
 _STEM = 4
 """Characters with which a key may begin as a keyword does, or the other way round: `expression`, `prod`."""
 
@@ -24,7 +28,28 @@ def add_misspelt_holes(problems: list[Problem], data: dict[str, Any]) -> list[Pr
     """The problems of a space's design, those of misspelt holes in place of what follows from them."""
     found = list(_misspelt_problems(data, ())) if problems else []
     places = [problem.path[:-1] for problem in found]
-    return found + [p for p in problems if not any(p.path[: len(place)] == place for place in places)]
+    others = [p for p in problems if not any(p.path[: len(place)] == place for place in places)]
+    return found + [_as_choice(problem, data) for problem in others]
+
+
+def _value_at(data: Any, path: Path) -> Any:
+    """What stands at a path; None where nothing does."""
+    try:
+        for part in path:
+            data = data[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return data
+
+
+def _as_choice(problem: Problem, data: Any) -> Problem:
+    """A problem with a list in place of one value, as one that says how a choice is written."""
+    values = _value_at(data, problem.path) if problem.found == format_value([]) else None
+    if not isinstance(values, list) or not values or problem.path[0] == "study":
+        return problem
+    text = ", ".join(map(str, values))
+    listed = text if len(text) <= _SHORT and all(isinstance(each, str | int | float) for each in values) else "…"
+    return replace(problem, fix=f"a choice of values is written {{choice: [{listed}]}}")
 
 
 def _misspelt_problems(value: Any, path: Path) -> Iterator[Problem]:

@@ -34,6 +34,8 @@ _SI = {
     "energy price": "$/J",
     "power price": "$.s/J",
 }
+_READ_IN = {"s": ("d", "h", "s"), "W": ("MW", "kW", "W"), "J": ("GJ", "MJ", "kJ", "J"), "$": ("M$", "k$", "$")}
+"""Unit of a metric -> the units that people read it in, the largest first."""
 _QUOTED = r"'[^']*'|\"[^\"]*\""
 _NUMBER = r"(?<![\w.])(?>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)"
 _WRITTEN = re.compile(
@@ -206,3 +208,11 @@ def _leaves(node: ast.expr) -> Iterator[ast.expr]:
             yield from _leaves(operand)
         case _:
             yield node
+
+
+def describe_quantity(value: float, unit: str) -> str:
+    """An SI number of a metric in the unit in which it reads well, as an expression may have it: `817.2 d`."""
+    for larger in _READ_IN.get(unit, ()):
+        if abs(value) >= (size := parse_quantity(f"1 {larger}", _UNITS[larger].name)):
+            return f"{value / size:.6g} {larger}"
+    return f"{value:.6g} {unit}".rstrip()

@@ -106,6 +106,23 @@ def format_path(path: Path) -> str:
     return text
 
 
+_ABBREVIATED = {
+    "tp": "tensor",
+    "pp": "pipeline",
+    "dp": "data",
+    "cp": "context",
+    "ep": "expert",
+    "vpp": "interleave",
+    "sp": "sequence_parallel",
+    "mbs": "microbatch",
+    "micro_batch_size": "microbatch",
+    "gbs": "global_batch",
+    "seq_len": "sequence_length",
+    "tokens": "training_tokens",
+    "gpu": "npu",
+    "gpus": "npus",
+}
+"""What others call a key."""
 MOST_LISTED = 12
 """Names that an error lists; of more it says where they are listed."""
 
@@ -116,8 +133,10 @@ def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str
     Where nothing is near: the empty string, or, of a kind of `dse catalogue`, all names, and where these are more than
     `MOST_LISTED` the command that lists them.
     """
-    names = tuple(known)
-    if spelled := [name for name in names if name != word and name.lower() == word.lower()]:
+    names = [name for name in known if name != word]
+    if (meant := _ABBREVIATED.get(word.lower())) in names:
+        return f"did you mean '{meant}'?"
+    if spelled := [name for name in names if name.lower() == word.lower()]:
         return f"did you mean '{spelled[0]}'?"
     begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and re.match(rf"{re.escape(word)}[-_. ]", name)]
     if begun:

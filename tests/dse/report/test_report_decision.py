@@ -18,7 +18,7 @@ from dse.report.families import Family, families
 from dse.report.orders import describe_orders
 from dse.report.summary import summarize
 from dse.report.terminal import screen
-from dse.whatif.answers import NOTHING, AtBatch, Scenarios, Sureness, WhatIf
+from dse.whatif.answers import NOTHING, AtBatch, Machine, Scenarios, Sureness, WhatIf
 from simcore import simulate
 from simcore.check.load import design_from
 
@@ -500,6 +500,28 @@ def test_assumptions_give_prices_with_their_numbers_and_what_was_not_measured() 
         "Times: data sheet of a100-80gb alone (off by up to a half, and with it what is proven); "
         "megatron-core: assumed; network SW(128) not calibrated."
     )
+
+
+@pytest.mark.parametrize(("time", "near"), [(1.2, True), (2.0, False)])
+def test_rivals_are_all_far_only_where_other_machines_are(time: float, near: bool) -> None:
+    record = studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.5, 1.9e7, 16)])
+    values = {"iteration_time": 1.1 * time, "cost.total": 2e7}
+    machine = Machine("h200", values, studies.design(), 0.1)
+    found = Scenarios(100, (1,), {1: Sureness(None, 0.8, 0.01, 0.03)}, 1, {}, machines=(machine,))
+    said = " ".join(decided(record, replace(NOTHING, scenarios=found)).sentences).lower()
+    assert "no rival is near; the closest is trial 2" in said
+    assert ("beside other machines, no rival" in said) is near
+
+
+def test_memory_that_is_there_is_used_where_an_objective_asks_for_little_of_it() -> None:
+    names = ("iteration_time", "memory.peak")
+    trials = []
+    for number, (time, share) in enumerate([(1.0, 0.97), (1.1, 0.8), (2.0, 0.1)]):
+        made = trial(number, time, 2e7, **filled(share))
+        trials.append(replace(made, values={names[0]: time, names[1]: share}))
+    found = decided(studies.record(trials, names))
+    assert found.trial == 1
+    assert any("trial 2 needs the least (10 % full)" in sentence for sentence in found.sentences)
 
 
 def test_electricity_has_its_price_where_running_costs_are_an_objective() -> None:

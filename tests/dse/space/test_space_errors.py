@@ -97,6 +97,9 @@ CHANGES = [
     ("global_batch: 16", "global_batch: 8k", "workload.global_batch", ["whole number", "write 8000"]),
     ("precision: fp16", "training_tokens: 1.5T", "workload.training_tokens", ["a number", "write 1.5e12"]),
     ("precision: fp16", "precision: fp17", "workload.precision", ["one of", "'fp17'", "did you mean 'fp16'?"]),
+    ("  zero:", "  tp: 4\n  zero:", "parallelism.tp", ["a known key", "did you mean 'tensor'?"]),
+    ("precision: fp16", "tokens: 1e12", "workload.tokens", ["a known key", "did you mean 'training_tokens'?"]),
+    ("recompute: none", "recompute: [none, full]", "parallelism.recompute", ["is written {choice: [none, full]}"]),
     ("- {topology: switch", "- {topology: swich", "cluster.dimensions[0].topology", ["did you mean 'switch'?"]),
 ]  # fmt: skip
 

@@ -27,7 +27,7 @@ from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import draw_trials
-from dse.whatif.machines import _Climb, best_elsewhere, machine_of, stack_of
+from dse.whatif.machines import _Climb, _why_barred, best_elsewhere, machine_of, stack_of
 from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
@@ -184,6 +184,24 @@ def test_a_machine_on_which_every_design_breaks_a_limit_has_none(tmp_path: Path)
     found = scenarios_of(record, tmp_path / "run")
     assert {machine_of(trial.design) for trial in record.front} == {FASTEST}
     assert found.barred == dict.fromkeys(OTHERS, limit)
+
+
+def test_a_barred_machine_is_told_with_what_more_of_it_would_break(fastest: tuple[StudyRecord, Path]) -> None:
+    record, space = fastest[0], tiny("iteration_time")
+    nearest = replace(next(iter(record.feasible_trials)), error="iteration_time <= 1 s missed by 9 %")
+    climb = _Climb(record, space, lambda _: pytest.fail("nothing is simulated"), FASTEST, 0)
+    climb._broken = [
+        (8, frozenset({"iteration_time <= 1 s"})),
+        (16, frozenset({"power.peak <= 1 kW", "fits"})),
+        (16, frozenset({"valid"})),
+        (32, frozenset({"power.peak <= 1 kW"})),
+    ]
+    assert climb.limits_beyond(nearest) == ["power.peak <= 1 kW"]
+    told = "8 of them, iteration_time <= 1 s missed by 9 %, and more of them miss power.peak <= 1 kW"
+    assert _why_barred(nearest, space, climb.limits_beyond(nearest)) == told
+    climb._broken.append((16, frozenset()))
+    assert climb.limits_beyond(nearest) == []
+    assert _why_barred(nearest, space, []) == nearest.error
 
 
 def test_what_misses_a_limit_by_far_is_nearer_than_what_does_not_fit(fastest: tuple[StudyRecord, Path]) -> None:

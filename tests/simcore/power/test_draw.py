@@ -68,6 +68,21 @@ def test_a_rack_holds_as_many_nodes_as_its_entry_says_and_counts_no_cooling() ->
     assert metrics_before(small, None)["power.rack"] == pytest.approx(10200)
 
 
+def test_trays_of_a_domain_that_is_used_in_part_fill_a_rack_as_others_do_and_idle() -> None:
+    cluster = {"npu": "gb200", "fabric": "gb200-nvl72", "dimensions": None, "npus": 576}
+    whole, part = ({k: v for k, v in {**cluster, "domain": size}.items() if v is not None} for size in (72, 64))
+    workload = {"model": "llama3-8b", "global_batch": 576, "sequence_length": 2048, "precision": "bf16"}
+    full, partly = (
+        design_from({"workload": workload, "parallelism": {"tensor": 8}, "cluster": its, "cost": "street-2025"})
+        for its in (whole, part)
+    )
+    racks = [metrics_before(one, None)["power.rack"] for one in (full, partly)]
+    assert racks[1] == pytest.approx(racks[0])
+    unused = [item for item in bill_of(partly).items if item.where == "unused"]
+    assert [(item.count, item.watts, item.price) for item in unused] == [(72, partly.cluster.npu.power.idle, 0.0)]
+    assert not [item for item in bill_of(full).items if item.where == "unused"]
+
+
 def test_the_mean_lies_between_a_job_that_idles_and_the_peak() -> None:
     whole = design()
     result = simulate(whole)
