@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.aspects import short_name
+from dse.report.aspects import short_name, value_at
 from dse.report.launching import describe_launching
 from dse.report.nearest import READ, describe_changes, nearest, shares_worse
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, scale
+from dse.whatif.machines import stack_of
 from simcore.check.load import parse_design
 from simcore.cost.ownership import YEAR
 from simcore.design.prices import PriceList
@@ -25,6 +27,9 @@ from simcore.workload.penalties import lost_accuracy
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
+_SENDS_BESIDE, _SENDS_WORTH = frozenset({"megatron-core"}), 0.02
+"""Stacks that send between interleaved stages beside what these compute (`docs/launch.md`), and the share of the time
+from which that is said."""
 _NEAR = 1.0
 """By which share a design may be worse that is named because it does not pay what is not counted."""
 
@@ -33,7 +38,7 @@ def describe_assumptions(record: StudyRecord, summary: Summary, trial: TrialReco
     """Lines on prices, on what the times rest on, on tokens, on what its stack does otherwise; then notices."""
     notes = [*describe_launching(record, summary, trial), *describe_tokens(trial)]
     notes += [*describe_unrunnable(record, trial), *describe_unscheduled(record, trial)]
-    notes += describe_notices(trial)
+    notes += [*describe_sends(trial), *describe_notices(trial)]
     notes += describe_spared(record, trial)
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
@@ -49,6 +54,20 @@ def describe_tokens(trial: TrialRecord) -> Iterator[str]:
             low, high = (unit.number(end) for end in ends)
             why = clean_text(_provenance(part).get("tokens", ""))
             yield f"Tokens to train{_of(name)}: {unit.text(needed)} ({low} to {high}); {why}."
+
+
+def describe_sends(trial: TrialRecord) -> Iterator[str]:
+    """That sends between stages are waited for where the stack does not wait, if they take some of the time."""
+    for name, part in trial.parts:
+        metrics, document = part.metrics or {}, part.design or {}
+        waited = (metrics.get("exposed_communication_s") or {}).get("pipeline") or 0.0
+        stack, interleave = stack_of(document), value_at(document, "parallelism.interleave") or 1
+        share = waited / (metrics.get("iteration_time_s") or inf)
+        if stack in _SENDS_BESIDE and interleave > 1 and share >= _SENDS_WORTH:
+            yield (
+                f"Sends between stages{_of(name)} are waited for here, {format_percent(share)} of the time; "
+                f"{clean_text(stack)} sends beside what interleaved stages compute: slower uplinks cost it less."
+            )
 
 
 def describe_notices(trial: TrialRecord) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import TrialRecord
-from dse.report.assumptions import describe_spared
+from dse.report.assumptions import describe_sends, describe_spared
 from dse.report.choice import recommended
 from dse.report.decision import describe_decision
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
@@ -72,6 +72,27 @@ def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, to
     others = [trial(1, 1.01, precision="fp8_block"), trial(2, time)]
     assert list(describe_spared(studies.record([*others, narrow]), narrow)) == told
     assert list(describe_spared(studies.record([narrow, others[1]]), others[1])) == []
+
+
+@pytest.mark.parametrize(
+    ("interleave", "waited", "stack", "said"),
+    [
+        (2, 0.05, "megatron-core", True),
+        (1, 0.05, "megatron-core", False),
+        (2, 0.01, "megatron-core", False),
+        (2, 0.05, "torchtitan", False),
+    ],
+)
+def test_sends_that_a_stack_hides_are_named_where_they_take_time(
+    interleave: int, waited: float, stack: str, said: bool
+) -> None:
+    metrics = {"iteration_time_s": 10.0, "exposed_communication_s": {"pipeline": 10.0 * waited}}
+    lines = list(describe_sends(replace(trial(interleave=interleave, software=stack), metrics=metrics)))
+    told = (
+        "Sends between stages are waited for here, 5.0 % of the time; megatron-core sends beside what interleaved "
+        "stages compute: slower uplinks cost it less."
+    )
+    assert lines == [told] * said
 
 
 @pytest.mark.parametrize(("time", "built"), [(1.02, 2), (1.04, 1)])
