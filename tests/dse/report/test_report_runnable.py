@@ -80,7 +80,7 @@ def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, to
         (2, 0.05, "megatron-core", True),
         (1, 0.05, "megatron-core", False),
         (2, 0.01, "megatron-core", False),
-        (2, 0.05, "torchtitan", False),
+        (2, 0.05, "pytorch-fsdp", False),
     ],
 )
 def test_sends_that_a_stack_hides_are_named_where_they_take_time(
