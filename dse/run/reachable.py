@@ -32,7 +32,7 @@ DRAWN, SIMULATED = 512, 40
 def check_constraints(space: Space, engine: str, note: Note = be_silent) -> None:
     """Raise `InputError` with each constraint that no design of the space can meet (`dse.proof.certificate`).
 
-    And with what is wrong with the workload of every design. `note` is told how far it is.
+    And with what is wrong with the workload or the cluster of every design. `note` is told how far it is.
     """
     if problems := broken_by_all(space):
         raise InputError(problems, space.name)

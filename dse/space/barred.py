@@ -53,7 +53,7 @@ class _Value:
 def barred_notices(space: Space) -> Iterator[str]:
     """A sentence for each value with which no drawn design may be built, and the most frequent reason.
 
-    Before these what is wrong with the workload of every drawn design alike.
+    Before these what is wrong with the workload or the cluster of every drawn design alike.
     """
     for problem in broken_by_all(space)[:SHOWN]:
         yield f"no design of the space may be built: {problem}"
@@ -67,12 +67,13 @@ def barred_notices(space: Space) -> Iterator[str]:
 
 
 def broken_by_all(space: Space) -> list[Problem]:
-    """What is wrong with the workload of each of many designs drawn, word for word the same."""
+    """What is wrong with the workload or the cluster of each of many designs drawn, word for word the same."""
     common: dict[str, Problem] | None = None
     drawn = 0
     for _, _, design in _designs(space.plain, LEAST):
         drawn += 1
-        found = {str(problem): problem for problem in design_problems(design) if problem.path[:1] == ("workload",)}
+        of_all = (problem for problem in design_problems(design) if problem.path[:1] in (("workload",), ("cluster",)))
+        found = {str(problem): problem for problem in of_all}
         common = found if common is None else {text: found[text] for text in common if text in found}
         if not common:
             break

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tiny_spaces import space
+import yaml
+from tiny_spaces import TINY, space
 
 from dse.run.reachable import check_constraints
 from simcore.document.problem import InputError
@@ -24,6 +25,15 @@ def test_what_no_design_meets_and_no_bound_excludes_is_no_error() -> None:
     check_constraints(
         space(constraints=["parallelism.tensor == 8", "parallelism.zero == 1", "parallelism.data > 1"]), "fast"
     )
+
+
+def test_a_cluster_without_a_price_is_refused_before_the_search() -> None:
+    own = {"name": "ours", "peak": {"fp16": "100 TFLOP/s"}, "memory": {"capacity": "64 GB", "bandwidth": "2 TB/s"}}
+    watts = {"power": {"max": "500 W", "idle": "100 W"}}
+    cluster = {**yaml.safe_load(TINY)["cluster"], "npu": {**own, **watts}}
+    with pytest.raises(InputError, match="an NPU priced in 'libra', got 'ours'"):
+        check_constraints(space(cluster=cluster), "fast")
+    check_constraints(space(cluster={**cluster, "npu": {**own, **watts, "price": "9000 $"}}), "fast")
 
 
 def test_of_an_engine_from_outside_only_the_cluster_counts() -> None:
