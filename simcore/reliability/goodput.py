@@ -73,8 +73,10 @@ class Interruptions:
     """Work between checkpoints [s]; None: the best."""
 
 
-def _asked(design: Design) -> tuple[Same[Any], ...]:
-    return Same(design.cluster), Same(design.reliability), Same(design.workload)
+def _asked(design: Design) -> tuple[Any, ...]:
+    workload, checkpoint = design.workload, design.reliability.checkpoint
+    size = None if checkpoint is None else checkpoint_bytes(workload, checkpoint)
+    return Same(design.cluster), Same(design.reliability), kind_of(workload).trained, size
 
 
 @once_for(_asked, 4096)

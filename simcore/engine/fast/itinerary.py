@@ -52,7 +52,7 @@ def _fill(
         visits[number, CHOICE] = (s * (virtual // stages) + chunk) * KINDS + kind
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def itinerary(schedule: str, stages: int, microbatches: int, chunks: int, updated_after: int) -> Itinerary:
     """The visits of an iteration, `[blocks of all stages, VISIT_SIZE]`.
 
