@@ -27,14 +27,15 @@ CHUNK_MASK = ALONE - 1
 
 @compiled
 def _fill_sequence(
-    order: NDArray[np.int64], microbatches: int, path: NDArray[np.int64], sequence: NDArray[np.int32]
+    order: NDArray[np.int64],
+    microbatches: int,
+    path: NDArray[np.int64],
+    along: NDArray[np.int64],
+    sequence: NDArray[np.int32],
 ) -> int:
     """Fill `sequence` by letting each stage go on for as long as it can; the number of blocks that could run."""
     stages, length = order.shape
     virtual = path.shape[0]
-    along = np.empty(virtual, np.int64)
-    for k in range(virtual):
-        along[path[k]] = k + 1
     ready = np.zeros((2, microbatches, virtual + 2), np.bool_)
     ready[0, :, 0] = True
     ready[1, :, virtual + 1] = True
@@ -68,11 +69,19 @@ def _fill_sequence(
     return ran
 
 
+def positions_along(path: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each place of a `path`, how far along it lies, counted from 1."""
+    along = np.empty_like(path)
+    along[path] = np.arange(1, path.size + 1)
+    return along
+
+
 @lru_cache(maxsize=64)
 def _sequence(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int) -> NDArray[np.int32]:
     order = schedule.order(stages, microbatches, chunks)
     sequence = np.empty(order.size, np.int32)
-    ran = _fill_sequence(order, microbatches, schedule.path(stages, chunks), sequence)
+    path = schedule.path(stages, chunks)
+    ran = _fill_sequence(order, microbatches, path, positions_along(path), sequence)
     if ran < order.size:
         raise ValueError(f"pipeline schedule {schedule} waits for itself: {order.size - ran} blocks never run")
     sequence.flags.writeable = False

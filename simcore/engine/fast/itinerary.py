@@ -15,7 +15,7 @@ from simcore.compiled import compiled
 from simcore.engine.fast.state import Ints
 from simcore.engine.fast.tables import KINDS, choose_kind
 from simcore.schedule import ORDERS
-from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
+from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS, positions_along
 
 # Visits, in the order in which they are played: stage; which of the blocks of all stages, chunks and kinds; where in
 # the table of times it lies when its input was sent, and where it notes when it has sent (`NOWHERE`: it sends nothing).
@@ -29,13 +29,10 @@ Itinerary = NDArray[np.int32]
 
 @compiled
 def _fill(
-    order: Ints, sequence: NDArray[np.int32], path: Ints, microbatches: int, updated_after: int, visits: Itinerary
+    order: Ints, sequence: NDArray[np.int32], along: Ints, microbatches: int, updated_after: int, visits: Itinerary
 ) -> None:
     stages, length = order.shape
-    virtual = path.shape[0]
-    along = np.empty(virtual, np.int64)
-    for k in range(virtual):
-        along[path[k]] = k + 1
+    virtual = along.shape[0]
     played = np.zeros(stages, np.int64)
     for number in range(sequence.shape[0]):
         s = sequence[number]
@@ -62,6 +59,7 @@ def itinerary(schedule: str, stages: int, microbatches: int, chunks: int, update
     rules, sizes = ORDERS[schedule], (stages, microbatches, chunks)
     sequence = rules.sequence(*sizes)
     visits = np.empty((sequence.size, VISIT_SIZE), np.int32)
-    _fill(rules.order(*sizes), sequence, rules.path(stages, chunks), microbatches, updated_after, visits)
+    along = positions_along(rules.path(stages, chunks))
+    _fill(rules.order(*sizes), sequence, along, microbatches, updated_after, visits)
     visits.flags.writeable = False
     return visits
