@@ -22,7 +22,7 @@ from simcore.check.load import parse_design
 from simcore.cost.orderable import order_of
 from simcore.design.design import OF_JOB, Design
 from simcore.document.problem import Problem, format_path
-from simcore.workload.rules import UNUSED
+from simcore.workload.rules import NO_EXPERTS, UNUSED
 
 MOST, LEAST = 1000, 64
 """Designs that are drawn at most, and those with a value that are none before it is said."""
@@ -67,17 +67,21 @@ def barred_notices(space: Space) -> Iterator[str]:
 
 
 def broken_by_all(space: Space) -> list[Problem]:
-    """What is wrong with the workload or the cluster of each of many designs drawn, word for word the same."""
+    """What is wrong with each of many designs drawn, word for word the same, however its job is laid out."""
     common: dict[str, Problem] | None = None
     drawn = 0
     for _, _, design in _designs(space.plain, LEAST):
         drawn += 1
-        of_all = (problem for problem in design_problems(design) if problem.path[:1] in (("workload",), ("cluster",)))
-        found = {str(problem): problem for problem in of_all}
+        found = {str(problem): problem for problem in design_problems(design) if _is_of_space(problem)}
         common = found if common is None else {text: found[text] for text in common if text in found}
         if not common:
             break
     return [*(common or {}).values()] if drawn > LEAST // 2 else []
+
+
+def _is_of_space(problem: Problem) -> bool:
+    """Whether a problem is one of the workload, or of the cluster, which no other degrees and settings mend."""
+    return problem.path[:1] in (("workload",), ("cluster",)) or problem.rule in (UNUSED, NO_EXPERTS)
 
 
 def _designs(plain: list[Space], most: int) -> Iterator[tuple[int, FilledDocument, Design]]:

@@ -14,6 +14,8 @@ from simcore.workload.base import kind_of
 
 UNUSED = "kind of workload"
 """The rule that keys have a meaning for the kind of workload."""
+NO_EXPERTS = "experts to spread"
+"""The rule that what says how experts are spread has some."""
 
 
 def batch_problems(design: Design) -> Iterator[Problem]:

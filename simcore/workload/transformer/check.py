@@ -11,7 +11,7 @@ from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import CHUNK_MASK
-from simcore.workload.rules import batch_problems, divides, precision_problems, stack_problems
+from simcore.workload.rules import NO_EXPERTS, batch_problems, divides, precision_problems, stack_problems
 from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
@@ -218,7 +218,7 @@ def _experts(design: Design, model: Transformer) -> Iterator[Problem]:
         return
     if moe is None:
         fix = "use a model with mixture_of_experts"
-        yield Problem(path, "1 for a model without experts", str(p.expert), fix, rule="experts to spread")
+        yield Problem(path, "1 for a model without experts", str(p.expert), fix, rule=NO_EXPERTS)
         return
     yield from divides(p.expert, moe.experts, path, "a degree", "the experts", "expert divides the experts")
     shared = p.tensor // p.folds if p.folds <= p.tensor else 1
@@ -235,7 +235,7 @@ def _expert_keys(design: Design, model: Transformer) -> Iterator[Problem]:
     """What else says how experts are spread has experts to spread."""
     p, moe = design.parallelism, model.mixture_of_experts
     path: Path = ("parallelism", "expert_tensor")
-    rule = "experts to spread"
+    rule = NO_EXPERTS
     if p.expert_tensor is not None:
         if moe is None:
             yield Problem(path, "nothing for a model without experts", str(p.folds), "leave it out", rule=rule)

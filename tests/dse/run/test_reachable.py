@@ -36,6 +36,13 @@ def test_a_cluster_without_a_price_is_refused_before_the_search() -> None:
     check_constraints(space(cluster={**cluster, "npu": {**own, **watts, "price": "9000 $"}}), "fast")
 
 
+def test_experts_that_a_model_has_not_are_refused_before_the_search() -> None:
+    parallelism = {**yaml.safe_load(TINY)["parallelism"], "expert": 2}
+    with pytest.raises(InputError, match="expected 1 for a model without experts, got 2"):
+        check_constraints(space(parallelism=parallelism), "fast")
+    check_constraints(space(parallelism={**parallelism, "expert": {"choice": [1, 2]}}), "fast")
+
+
 def test_of_an_engine_from_outside_only_the_cluster_counts() -> None:
     check_constraints(space(constraints=["iteration_time <= 1e-9"]), "reference_links")
     with pytest.raises(InputError, match=r"cost\.total is proven"):
