@@ -170,7 +170,8 @@ def test_what_was_fitted_is_no_evidence(folder: Path, tmp_path: Path) -> None:
     assert "**Fitted**: the bandwidth, to the first row" in markdown(study, done, {})
 
 
-def test_the_help_lists_the_studies(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_lists_the_studies(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # a line a study
     with pytest.raises(SystemExit):
         main(["reproduce", "--help"])
     listed = capsys.readouterr().out.partition("studies:\n")[2].partition("\n\n")[0]
