@@ -23,12 +23,16 @@ ALIKE = 0.025
 
 
 def front_mask(points: Matrix) -> NDArray[np.bool_]:
-    """Which of `points` `[N, M]` no other dominates, `[N]`. A point with NaN is never on the front."""
+    """Which of `points` `[N, M]` no other dominates, `[N]`. A point with NaN is never on the front.
+
+    Infinities are well defined: where nothing is proven of an objective, its bound is one.
+    """
     import moocore
 
     mask: NDArray[np.bool_] = np.logical_not(np.isnan(points).any(axis=1))
     if mask.any():
-        mask[mask] = moocore.is_nondominated(points[mask], keep_weakly=True)
+        finite = np.nan_to_num(points[mask])  # moocore crashes on infinities in three columns and more
+        mask[mask] = moocore.is_nondominated(finite, keep_weakly=True)
     return mask
 
 

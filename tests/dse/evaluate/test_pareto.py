@@ -224,3 +224,13 @@ def test_a_front_that_bends_outwards_has_no_knee() -> None:
     front = np.array([[14.47, 28.60], [31.69, 22.71], [34.15, 19.72]])
     assert knee(front) is knee(front[::-1]) is None
     assert knee(np.array([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])) is None
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_a_front_of_points_with_infinities_is_that_of_all_pairs(columns: int) -> None:
+    values = np.array([-np.inf, 0.0, 1.0, np.inf])
+    generator = np.random.default_rng(columns)
+    for _ in range(50):
+        points = generator.choice(values, (12, columns))
+        beaten = [any((q <= p).all() and (q < p).any() for q in points) for p in points]
+        assert front_mask(points).tolist() == [not lost for lost in beaten]
