@@ -26,10 +26,10 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    precision = _precision(_built(record, summary))
-    told = _describe_found(record, "Other machines, by the best designs found on them", found, precision)
+    own = _built(record, summary) if found else None
+    told = _describe_found(record, "Other machines, by the best designs found on them", found, _precision(own))
     if found:
-        told = f"{told}{_describe_built(record, summary, scenarios.built)}."
+        told = f"{told}{_describe_built(own, scenarios.built)}."
     stacks = sorted(scenarios.stacks, key=lambda stack: -stack.on_front)
     beside = _describe_found(record, "Other stacks, by the best designs of the study with them", stacks)
     barred = [
@@ -47,9 +47,9 @@ def _shortly(why: str) -> str:
     return clean_text(why.partition("; ")[0])
 
 
-def _describe_built(record: StudyRecord, summary: Summary, built: Mapping[str, float]) -> str:
-    """How often a design on the machine to build belongs on the front."""
-    name = machine_of(_built(record, summary))
+def _describe_built(own: Mapping[str, Any] | None, built: Mapping[str, float]) -> str:
+    """How often a design on the machine to build, which the document `own` has, belongs on the front."""
+    name = machine_of(own)
     return f"; {clean_text(name)}, which is to be built, in {format_percent(built[name])}" if name in built else ""
 
 

@@ -183,7 +183,7 @@ def _lost(record: StudyRecord, summary: Summary) -> str:
 def _money(record: StudyRecord, summary: Summary) -> str:
     """How far money may be off in the design to build, by the first objective that has prices and no time in it."""
     chosen = recommended(record, summary)
-    trial = next((trial for trial in record.feasible_trials if trial.number == chosen), None)
+    trial = None if chosen is None else record.feasible_trials.numbered(chosen)
     priced = [o for o in record.objectives if is_drawn(o) and not any(moves(name, "time") for name in o.names)]
     ends = interval_of(priced[0], summary, trial) if priced and trial else None
     if ends is None or trial is None or not trial.values[priced[0].name]:

@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from dse.space.expression import make_lookup
 from dse.space.hole import KINDS_OF_HOLE
 from simcore.design.design import Design
 from simcore.document.form import format_value
-from simcore.document.problem import Path, Problem
+from simcore.document.problem import Path, Problem, Refusal
 
 _NEARLY = 0.7
 """How alike a key is to a keyword (of 1) to be taken for it."""
@@ -32,20 +33,15 @@ def add_misspelt_holes(problems: list[Problem], data: dict[str, Any]) -> list[Pr
     return found + [_as_choice(problem, data) for problem in others]
 
 
-def _value_at(data: Any, path: Path) -> Any:
-    """What stands at a path; None where nothing does."""
-    try:
-        for part in path:
-            data = data[part]
-    except (KeyError, IndexError, TypeError):
-        return None
-    return data
-
-
 def _as_choice(problem: Problem, data: Any) -> Problem:
     """A problem with a list in place of one value, as one that says how a choice is written."""
-    values = _value_at(data, problem.path) if problem.found == format_value([]) else None
-    if not isinstance(values, list) or not values or problem.path[0] == "study":
+    if problem.found != format_value([]) or problem.path[:1] == ("study",):
+        return problem
+    try:
+        values = make_lookup(data)(problem.path)
+    except Refusal:  # of a key that a default gives, or an alternative of a choice
+        return problem
+    if not isinstance(values, list) or not values:
         return problem
     text = ", ".join(map(str, values))
     listed = text if len(text) <= _SHORT and all(isinstance(each, str | int | float) for each in values) else "…"

@@ -229,13 +229,13 @@ class _Climb:
     """Simulations that it may take."""
     simulated: int = 0
     looked: int = 0
-    _broken: list[tuple[int, frozenset[str]]] = field(default_factory=list)
-    """Of each design, its NPUs and the constraints that it breaks."""
+    _missed: list[tuple[Mapping[str, Any], frozenset[str]]] = field(default_factory=list)
+    """Each design that was looked at, and the constraints that it breaks."""
 
     def limits_beyond(self, nearest: TrialRecord) -> list[str]:
         """The constraints that all valid designs break that were looked at on more NPUs than the nearest one has."""
         npus = _npus(nearest.design)
-        larger = [broken for count, broken in self._broken if VALID not in broken and count > npus]
+        larger = [missed for design, missed in self._missed if VALID not in missed and _npus(design) > npus]
         return sorted(frozenset.intersection(*larger)) if larger else []
 
     def run(self, starts: Sequence[TrialRecord], own: Ranked | None = None) -> Ranked | None:
@@ -272,8 +272,7 @@ class _Climb:
         self.simulated += outcome.metrics is not None
         if outcome.state == "failed":
             return None
-        broken = frozenset(name for name, missed in outcome.violations.items() if missed > 0)
-        self._broken.append((_npus(other.design), broken))
+        self._missed.append((other.design, frozenset(name for name, by in outcome.violations.items() if by > 0)))
         return self._rank(outcome), replace(
             other,
             state=outcome.state,

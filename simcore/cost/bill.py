@@ -12,8 +12,8 @@ Group = Literal["npu", "network", "memory", "storage", "other"]
 the NPUs' own; storage; racks and management."""
 
 GROUPS: tuple[Group, ...] = get_args(Group)
-NODES = "nodes"
-"""What nodes are for that work on the job, or are in one rack with them."""
+NODES, UNUSED = "nodes", "unused"
+"""What nodes are for that work on the job, or are in one rack with them; and NPUs of these that are not used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from simcore.cost.bill import NODES, Item
+from simcore.cost.bill import NODES, UNUSED, Item
 from simcore.cost.fabric import Place, buy_fabric
 from simcore.cost.rest import Rest, buy_rest
 from simcore.cost.shelf import Basket
@@ -135,7 +135,7 @@ def _unused_items(nodes: _Nodes, cluster: Cluster) -> Iterator[Item]:
     unused = nodes.count * nodes.node.size - cluster.npus
     if unused > 0:
         idle = cluster.npu.power.idle
-        yield Item(cluster.npu.name, "unused", "npu", unused, "", 0.0, (0.0, 0.0), idle, 0.0, "in the nodes' price")
+        yield Item(cluster.npu.name, UNUSED, "npu", unused, "", 0.0, (0.0, 0.0), idle, 0.0, "in the nodes' price")
 
 
 def _spare_item(nodes: _Nodes, cluster: Cluster, count: int) -> Item:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.program import Program
-from simcore.schedule import CHUNK_SHIFT
+from simcore.schedule import CHUNK_SHIFT, ORDERS
 
 MOST = 8
 """How many times as long as it takes to fill the pipeline twice it may take to settle."""
@@ -28,6 +28,11 @@ def slowest(windows: Sequence[Sequence[int]]) -> int:
     Then the first. With the NPUs of each stage in the same place, that is one of the stage that sets the pace.
     """
     return min(range(len(windows)), key=lambda i: (-windows[i][0], windows[i][1], i))
+
+
+def updated_after(program: Program) -> int:
+    """After how many microbatches weights are updated; 0 where the pipeline empties before that."""
+    return 0 if ORDERS[program.schedule].flushes else program.updated_after
 
 
 def _first(program: Program) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simcore.compute import is_bound_by_arithmetic
-from simcore.cost.bill import Item
+from simcore.cost.bill import UNUSED, Item
 from simcore.cost.materials import KEPT, asked_of_linear, bill_of
 from simcore.design.design import Design
 from simcore.design.node import node_of
@@ -81,13 +81,10 @@ def nodes_peak_watts(design: Design) -> float:
 @once_for(asked_of_linear, KEPT)
 def rack_watts(design: Design) -> float:
     """A rack full of nodes at its maximum, without PUE [W]: what its supply and its cooling must give."""
-    node, items = node_of(design.cluster), bill_of(design).at_work
-    held, bought = design.cost.npus_per_rack, float(design.cluster.npus)
-    if node is not None:
-        held = node.per_rack * node.size
-    if node is not None and design.cost.by_parts:  # with those of nodes that are used in part
-        bought = sum(item.count for item in items) * node.size
-    peak = sum(item.count * item.watts_max for item in items) - _capped_away(design)
+    node, bill, npus = node_of(design.cluster), bill_of(design), design.cluster.npus
+    held = design.cost.npus_per_rack if node is None else node.per_rack * node.size
+    bought = npus + sum(item.count for item in bill.items if item.where == UNUSED)
+    peak = sum(item.count * item.watts_max for item in bill.at_work) - _capped_away(design)
     return peak * min(1.0, held / bought)
 
 

@@ -330,6 +330,12 @@ class DataParallel:
         return sum(parameters / group.shards for group, parameters in self._each(held))
 
 
+def streaming_of(design: Design) -> tuple[bool, bool]:
+    """Whether weights stream in from a memory, and whether that updates them."""
+    memory = design.streamed
+    return memory is not None, memory is not None and memory.updates
+
+
 def _groups_of(design: Design) -> tuple[_Group, _Group]:
     """The groups of all but routed experts, and of these."""
     p, size = design.parallelism, design.copies

@@ -97,8 +97,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     lowering = Lowering(design, placement, times_of(design))
     choices = lowering.add(program)
     flushes = ORDERS[program.schedule].flushes
-    after = 0 if flushes else program.updated_after
-    packed = lowering.instructions.pack(choices, after)
+    packed = lowering.instructions.pack(choices, unflushed.updated_after(program))
     sums = sum_blocks(packed, _serial_types(lowering))
     slowest = 1 + max(slowdowns(design)) / UNIT
     iterations = 1 if flushes else unflushed.most_iterations(program)
@@ -189,8 +188,8 @@ def _order(program: Program, microbatches: int) -> Ints:
 
 def _visits(program: Program, microbatches: int) -> Itinerary:
     """The order in which the blocks of all stages are played."""
-    after = 0 if ORDERS[program.schedule].flushes else program.updated_after
-    return itinerary(program.schedule, program.stages, microbatches, program.chunks, after)
+    sizes = program.stages, microbatches, program.chunks
+    return itinerary(ORDERS[program.schedule], *sizes, unflushed.updated_after(program))
 
 
 def _play(

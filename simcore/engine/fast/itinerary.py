@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from simcore.compiled import compiled
 from simcore.engine.fast.state import Ints
 from simcore.engine.fast.tables import KINDS, choose_kind
-from simcore.schedule import ORDERS
-from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS, positions_along
+from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS, PipelineSchedule, positions_along
 
 # Visits, in the order in which they are played: stage; which of the blocks of all stages, chunks and kinds; where in
 # the table of times it lies when its input was sent, and where it notes when it has sent (`NOWHERE`: it sends nothing).
@@ -50,16 +49,16 @@ def _fill(
 
 
 @lru_cache(maxsize=32)
-def itinerary(schedule: str, stages: int, microbatches: int, chunks: int, updated_after: int) -> Itinerary:
+def itinerary(schedule: PipelineSchedule, stages: int, microbatches: int, chunks: int, updated_after: int) -> Itinerary:
     """The visits of an iteration, `[blocks of all stages, VISIT_SIZE]`.
 
     Times of inputs and outputs lie in a table `[2, microbatches, virtual stages + 2]`, flat: forward and backward, by
     how far along its path a microbatch is; the first and last column stay 0 (`OUTSIDE` is one of them).
     """
-    rules, sizes = ORDERS[schedule], (stages, microbatches, chunks)
-    sequence = rules.sequence(*sizes)
+    sizes = stages, microbatches, chunks
+    sequence = schedule.sequence(*sizes)
     visits = np.empty((sequence.size, VISIT_SIZE), np.int32)
-    along = positions_along(rules.path(stages, chunks))
-    _fill(rules.order(*sizes), sequence, along, microbatches, updated_after, visits)
+    along = positions_along(schedule.path(stages, chunks))
+    _fill(schedule.order(*sizes), sequence, along, microbatches, updated_after, visits)
     visits.flags.writeable = False
     return visits

@@ -9,9 +9,8 @@ from simcore.design.design import Design
 from simcore.engine.fast.iteration import Trace, stage_use
 from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.tables import BLOCK_LEVEL, choose_block
+from simcore.engine.unflushed import updated_after
 from simcore.memory.plan import program_of
-from simcore.program import Program
-from simcore.schedule import ORDERS
 from simcore.system.placement import place
 
 
@@ -27,16 +26,12 @@ class BlockUse(NamedTuple):
     its end."""
 
 
-def _updated_after(program: Program) -> int:
-    return 0 if ORDERS[program.schedule].flushes else program.updated_after
-
-
 def block_use(design: Design, log: Trace, stage: int) -> list[BlockUse]:
     """The blocks of a stage in order; `log` is that of `simcore.simulate.simulate_traced`."""
     program = program_of(design)
     lowering = Lowering(design, place(design)[0], times_of(design))
     choices = lowering.add(program)
-    packed = lowering.instructions.pack(choices, _updated_after(program))
+    packed = lowering.instructions.pack(choices, updated_after(program))
     blocks = [row[2:] for row in log.rows.tolist() if row[0] == BLOCK_LEVEL and row[1] == stage]
     dimensions = len(design.cluster.dimensions)
     known: dict[int, tuple[int, ...]] = {}

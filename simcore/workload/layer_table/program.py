@@ -21,6 +21,7 @@ from simcore.design.parallelism import Parallelism
 from simcore.design.same import Same
 from simcore.document.field import BYTES
 from simcore.program import Compute, ModelPart, Operator, Program, Segment, blocking_collective
+from simcore.workload.data_parallel import streaming_of
 from simcore.workload.layer_table.document import Layer, LayerTable, LayerWorkload
 from simcore.workload.training import Trainer, Unit
 from simcore.workload.transformer.layers import backwards
@@ -183,7 +184,7 @@ class _Alike:
     data: int
     microbatch: int
     streamed: tuple[bool, bool]
-    """Whether weights stream in from a memory, and whether that updates them."""
+    """See `streaming_of`."""
     design: Design = field(compare=False)
 
 
@@ -197,10 +198,9 @@ class _Stages(NamedTuple):
 
 def table_program(design: Design) -> Program:
     """The Program of a design that trains a table of layers."""
-    workload, p, memory = LayerWorkload.of(design.workload), design.parallelism, design.streamed
-    precisions = workload.precision, workload.gradient_precision
-    streamed = memory is not None, memory is not None and memory.updates
-    stages = _stages(_Alike(Same(workload.layers), precisions, p, design.data, design.microbatch, streamed, design))
+    workload, p = LayerWorkload.of(design.workload), design.parallelism
+    precisions, sizes = (workload.precision, workload.gradient_precision), (design.data, design.microbatch)
+    stages = _stages(_Alike(Same(workload.layers), precisions, p, *sizes, streaming_of(design), design))
     return Program(
         parts=stages.parts,
         part_of=tuple(range(p.pipeline)),

@@ -17,7 +17,7 @@ from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
 from simcore.program import ModelPart, Program, Segment
 from simcore.schedule import SCHEDULES
-from simcore.workload.data_parallel import NONE, Amount, DataParallel, Unit
+from simcore.workload.data_parallel import NONE, Amount, DataParallel, Unit, streaming_of
 from simcore.workload.transformer import activations, layers
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
@@ -49,7 +49,7 @@ class Alike:
     software: Software
     traced: bool
     streamed: tuple[bool, bool]
-    """Whether weights stream in from a memory, and whether that updates them."""
+    """See `streaming_of`."""
     design: Design = field(compare=False)
 
 
@@ -101,9 +101,7 @@ def transformer_program(design: Design) -> Program:
 def alike_of(design: Design) -> Alike:
     """What the stages of a design depend on."""
     workload = TransformerWorkload.of(design.workload).model_copy(update=BATCH_ASIDE)
-    memory = design.streamed
-    streamed = memory is not None, memory is not None and memory.updates
-    software = design.running_software
+    software, streamed = design.running_software, streaming_of(design)
     return Alike(workload, design.parallelism, design.data, software, _traced(design), streamed, design)
 
 

@@ -190,16 +190,23 @@ def test_a_barred_machine_is_told_with_what_more_of_it_would_break(fastest: tupl
     record, space = fastest[0], tiny("iteration_time")
     nearest = replace(next(iter(record.feasible_trials)), error="iteration_time <= 1 s missed by 9 %")
     climb = _Climb(record, space, lambda _: pytest.fail("nothing is simulated"), FASTEST, 0)
-    climb._broken = [
-        (8, frozenset({"iteration_time <= 1 s"})),
-        (16, frozenset({"power.peak <= 1 kW", "fits"})),
-        (16, frozenset({"valid"})),
-        (32, frozenset({"power.peak <= 1 kW"})),
+    assert nearest.design is not None
+    cluster = nearest.design["cluster"]
+    inner, outer = cluster["dimensions"]
+    on = {
+        n: {**nearest.design, "cluster": {**cluster, "dimensions": [inner, {**outer, "size": n // 4}]}}
+        for n in (8, 16, 32)
+    }
+    climb._missed = [
+        (on[8], frozenset({"iteration_time <= 1 s"})),
+        (on[16], frozenset({"power.peak <= 1 kW", "fits"})),
+        (on[16], frozenset({"valid"})),
+        (on[32], frozenset({"power.peak <= 1 kW"})),
     ]
     assert climb.limits_beyond(nearest) == ["power.peak <= 1 kW"]
     told = "8 of them, iteration_time <= 1 s missed by 9 %, and more of them miss power.peak <= 1 kW"
     assert _why_barred(nearest, space, climb.limits_beyond(nearest)) == told
-    climb._broken.append((16, frozenset()))
+    climb._missed.append((on[16], frozenset()))
     assert climb.limits_beyond(nearest) == []
     assert _why_barred(nearest, space, []) == nearest.error
 
