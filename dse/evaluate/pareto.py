@@ -80,6 +80,12 @@ def shares_behind(front: Matrix, corners: Matrix) -> NDArray[np.float64]:
     return found
 
 
+def shares_worse(points: Matrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By which share each of `points` `[N, M]` is worse than `own` `[M]`, in the objective where it is most, `[N]`."""
+    worse: NDArray[np.float64] = ((points - own) / (np.abs(own) + (own == 0))).max(axis=1)
+    return worse
+
+
 def _differing(some: Matrix, others: Matrix) -> NDArray[np.bool_]:
     """In which objectives not all of them are equal, `[M]`; all where they are in each."""
     found: NDArray[np.bool_] = (some != some[:1]).any(axis=0) | (others != some[:1]).any(axis=0)

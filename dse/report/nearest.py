@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate import pareto
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
 from dse.report.units import clean_text, short_label
@@ -17,9 +18,7 @@ LOOKED_AT, READ = 60, 1000
 
 def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: TrialRecord) -> NDArray[np.float64]:
     """By which share of its value each of `trials` `[n]` is worse than `trial` in the objective where it is most."""
-    own = record.losses((trial,))[0]
-    worse: NDArray[np.float64] = ((record.losses(trials) - own) / (abs(own) + (own == 0))).max(axis=1)
-    return worse
+    return pareto.shares_worse(record.losses(trials), record.losses((trial,))[0])
 
 
 def nearest(

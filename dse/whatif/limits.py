@@ -2,27 +2,34 @@
 
 A constraint on a time, a draw of power or a price is judged by what is predicted, and a search goes to its edge: the
 cheapest cluster that trains a model in 30 days is predicted to need just these. So each contender is told how often it
-keeps such a limit, and the designs nearest to the front that keep a distance from all of them are contenders, too
-(`dse.whatif.scenarios`). A distance is what separates the prediction of a time from the end of its interval, and
-`MARGIN` of power and money.
+keeps such a limit, and the designs nearest to the best compromise that keep a distance from all of them are contenders,
+too (`dse.whatif.scenarios`). A limit on a time is kept at a distance where it holds at the time that nine of ten
+scenarios stay below, one on power or money where it is met with `MARGIN` of it to spare.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from statistics import NormalDist
 
+from dse.evaluate.pareto import shares_worse
+from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.constraint import Constraint
-from dse.whatif.batches import rivals
+from dse.whatif.answers import SAFE
 from dse.whatif.drawn import DRAWN, Drawn, time_stretch
 from simcore.metrics import moves
+from simcore.uncertainty.parameters import NINE_OF_TEN
 
 MARGIN = 0.25
 """Distance from a limit on power or money, as a share of it."""
+_ONE_SIDED = NormalDist().inv_cdf(SAFE) / NINE_OF_TEN
+"""What nine of ten stay below, as a power of the end of an interval that nine of ten lie in, of a lognormal time."""
 UPPER = "iteration_time.p90"
 """A limit on this time is one that nine of ten cases keep."""
-_MOST, _LOOKED_AT = 12, 400
-"""Designs that join the contenders, at most; dominated designs nearest to the front among which they are looked for."""
+_MOST, _LOOKED_AT = 12, 1000
+"""Designs that join the contenders, at most; the nearest feasible designs, among which they are looked for."""
 
 
 def drawn_limits(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
@@ -42,17 +49,27 @@ def share_kept(limits: Sequence[Constraint], drawn: Drawn) -> dict[str, float]:
     }
 
 
-def safe_designs(record: StudyRecord, limits: Sequence[Constraint]) -> tuple[TrialRecord, ...]:
-    """The dominated feasible designs nearest to the front that keep a distance from every limit; few."""
-    near = rivals(record, _LOOKED_AT) if limits else ()
-    return tuple(trial for trial in near if _keeps_distance(trial, limits))[:_MOST]
+def safe_designs(record: StudyRecord, trial: TrialRecord, limits: Sequence[Constraint]) -> tuple[TrialRecord, ...]:
+    """The feasible designs nearest to a trial that keep a distance from every limit; few."""
+    designed = record.feasible_trials.select(record.feasible_trials.designed)
+    if not limits or not len(designed):
+        return ()
+    order = shares_worse(record.losses(designed), record.losses((trial,))[0]).argsort(kind="stable")[:_LOOKED_AT]
+    safe = (other for other in map(designed.__getitem__, order.tolist()) if _keeps_distance(other, limits))
+    return tuple(islice(safe, _MOST))
 
 
 def _keeps_distance(trial: TrialRecord, limits: Sequence[Constraint]) -> bool:
     stretch = time_stretch(trial)
-    slower = MARGIN if stretch is None else stretch[1] - 1.0
-    for limit in limits:
-        timed = any(moves(name, "time") for name in limit.metrics)
-        if trial.violations.get(limit.name, 0.0) > -(slower if timed else MARGIN):
-            return False
-    return True
+    return all(
+        limit.violation(_slowed(trial, limit.metrics, stretch[1] ** _ONE_SIDED), trial.design or {}) <= 0
+        if stretch is not None and any(moves(name, "time") for name in limit.metrics)
+        else trial.violations.get(limit.name, 0.0) <= -MARGIN
+        for limit in limits
+    )
+
+
+def _slowed(trial: TrialRecord, names: Sequence[str], by: float) -> dict[str, float | None]:
+    """Metrics of a trial whose time is `by` times what is predicted."""
+    known = trial_metrics(trial)
+    return {name: None if (value := known[name]) is None else value * by ** moves(name, "time") for name in names}

@@ -74,10 +74,11 @@ def ask_scenarios(
     """
     limits = drawn_limits(constraints)
     trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))]]
-    known = {trial.number for trial in trials}
-    trials += [trial for trial in safe_designs(record, limits) if trial.number not in known]
     drawn = draws.Scenarios(COUNT)
     found = _draw(trials, drawn, note)
+    if limits:
+        surer = _surer(record, front[:MOST], trials, _lost(record, found, drawn), limits)
+        trials, found = [*trials, *surer], [*found, *_draw(surer, drawn, note)]
     lost = _lost(record, found, drawn)
     kept = [share_kept(limits, one) for one in found]
     members = lost[:, : min(len(front), MOST)]
@@ -89,6 +90,20 @@ def ask_scenarios(
     return replace(
         compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked, stacks=stacks
     )
+
+
+def _surer(
+    record: StudyRecord,
+    front: Sequence[TrialRecord],
+    trials: Sequence[TrialRecord],
+    lost: Floats,
+    limits: Sequence[Constraint],
+) -> list[TrialRecord]:
+    """Designs near the best compromise that keep a distance from the limits, and are none of `trials` yet."""
+    behind = shortfall(record.losses(tuple(front)), lost)[: len(front)]
+    compromise = front[int(np.argmin([_worst_but_one(each) for each in behind]))]
+    known = {trial.number for trial in trials}
+    return [trial for trial in safe_designs(record, compromise, limits) if trial.number not in known]
 
 
 def _draw(trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> list[Drawn]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from tiny_spaces import TINY
 
+from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import describe_decision
 from dse.report.limits import describe_kept_limits
@@ -20,11 +22,12 @@ from dse.run.settings import Settings
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.space import space_from
 from dse.whatif.answers import NOTHING, Scenarios, Sureness
-from dse.whatif.drawn import draw_trials
+from dse.whatif.drawn import draw_trials, time_stretch
 from dse.whatif.limits import drawn_limits, safe_designs, share_kept
 from dse.whatif.scenarios import COUNT, ask_scenarios
 from simcore.check.load import design_from
 from simcore.document.text import parse_document
+from simcore.metrics import moves
 from simcore.uncertainty import draws
 
 SECONDS = 0.045
@@ -62,14 +65,28 @@ def test_the_share_is_that_of_the_scenarios_in_which_the_time_stays_below_the_li
 
 def test_designs_that_keep_a_distance_from_every_limit_are_contenders(cheapest: StudyRecord) -> None:
     wide = limits(f"iteration_time <= {10 * SECONDS}")
-    judged = tuple(replace(trial, violations={wide[0].name: -0.9}) for trial in cheapest.trials)
-    safe = safe_designs(replace(cheapest, trials=judged), wide)
+    first = cheapest.front[0]
+    safe = safe_designs(cheapest, first, wide)
     assert safe
-    near = tuple(replace(trial, violations={wide[0].name: -0.01}) for trial in cheapest.trials)
-    assert not safe_designs(replace(cheapest, trials=near), wide)
-    found = ask_scenarios(replace(cheapest, trials=judged), cheapest.front, (), constraints=wide)
+    assert not safe_designs(cheapest, first, limits("iteration_time <= 1e-9"))
+    found = ask_scenarios(cheapest, cheapest.front, (), constraints=wide)
     assert {trial.number for trial in safe} <= set(found.contenders)
     assert all(sure.kept == {wide[0].name: 1.0} for sure in found.members.values())
+
+
+@pytest.mark.parametrize(("metric", "limit"), [("iteration_time", "<="), ("mfu", ">=")])
+def test_a_distance_is_kept_where_the_limit_holds_at_what_nine_of_ten_stay_below(
+    cheapest: StudyRecord, metric: str, limit: str
+) -> None:
+    trial = cheapest.front[0]
+    value = trial_metrics(trial)[metric]
+    assert value is not None
+    stretch = time_stretch(trial)
+    assert stretch is not None
+    at_end = value * math.exp(1.2816 / 1.6449 * math.log(stretch[1])) ** moves(metric, "time")
+    for wider, kept in ((1.001, True), (0.999, False)):
+        bound = limits(f"{metric} {limit} {at_end * (wider if limit == '<=' else 1 / wider)}")
+        assert (trial.number in {safe.number for safe in safe_designs(cheapest, trial, bound)}) is kept
 
 
 def told(cheapest: StudyRecord, shares: dict[int, float]) -> str:
