@@ -80,8 +80,10 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher,
     name = _sampler_name(space, settings)
     limits = _limits(space, settings)
     document = study_document(space, settings, name) | _beside(space, settings)
-    known = place.earlier(space, document)
     with ExitStack() as closing:
+        closing.callback(place.leave)
+        known = place.earlier(space, document)
+        document["trials"] = max(document["trials"], len(known))  # of a run that has more, all are repeated
         closing.enter_context(compiled_ahead(settings.engine))
         storage, seed = _join(space, settings, document, closing)
         sampler, checkpoint = _resumed_sampler(

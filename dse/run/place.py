@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from dse.run.document import differences, open_study, proof_identity
 from dse.space.space import Space
+from dse.study.folder_lock import FolderLock
 from dse.study.journal import JOURNAL, NOTHING_KEPT, Journal, KeptTrials, kept_trials, resumed_trials
 from dse.study.ledger import TrialLog
 from dse.study.memory import Memory
@@ -41,6 +42,9 @@ class Place(Protocol):
     def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """Keeps what the sampler has proved (`dse.search.base.Prover.proof`)."""
 
+    def leave(self) -> None:
+        """The run writes no more trials."""
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -49,12 +53,17 @@ class RunFolder:
     path: Path
     resume: bool = False
     """Whether the study in the folder goes on."""
+    _lock: FolderLock = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lock", FolderLock(self.path))
 
     def earlier(self, space: Space, document: Mapping[str, Any]) -> KeptTrials:
         """See `Place.earlier`."""
         if self.resume:
             _check_resume(self.path, json.loads(json.dumps(document)))
             check_folder(self.path)
+            self._lock.acquire()
             return resumed_trials(self.path, space.name, space.objectives)
         if os.path.exists(self.path / JOURNAL):  # False, too, where the path cannot be one; check_folder says why
             fix = "continue it with --resume, or choose another folder with --out"
@@ -64,6 +73,8 @@ class RunFolder:
     def begin(self, space: Space, document: Mapping[str, Any]) -> TrialLog:
         """See `Place.begin`."""
         check_folder(self.path)
+        if not self.resume:
+            self._lock.acquire()
         forget_proof(self.path)
         write_study(self.path, document)
         keep(document, self.path)
@@ -77,6 +88,10 @@ class RunFolder:
         """See `Place.conclude`."""
         study = read_document(self.path / STUDY).data
         write_proof(self.path, proof, proof_identity(study, kept_trials(self.path, space.objectives)))
+
+    def leave(self) -> None:
+        """See `Place.leave`."""
+        self._lock.release()
 
 
 @dataclass
@@ -104,12 +119,19 @@ class InMemory:
         """See `Place.conclude`."""
         self.proof = proof
 
+    def leave(self) -> None:
+        """See `Place.leave`."""
+
 
 def next_free(folder: Path) -> Path:
-    """A name for an earlier run that makes room for a new one: `transformer1t.1`, then `transformer1t.2`, and so on."""
+    """A name for an earlier run that makes room for a new one: `transformer1t.1`, then `transformer1t.2`, and so on.
+
+    Raises `InputError` where that run still goes on.
+    """
     number = 1
-    while (candidate := folder.with_name(f"{folder.name}.{number}")).exists():
-        number += 1
+    with FolderLock.held(folder):
+        while (candidate := folder.with_name(f"{folder.name}.{number}")).exists():
+            number += 1
     return candidate
 
 

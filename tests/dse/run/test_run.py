@@ -13,11 +13,13 @@ from tiny_spaces import TINY, space, tiny
 
 from dse.evaluate.evaluate import Outcome
 from dse.report.tables import csv_text, trials_table
-from dse.run.document import differences, open_space
+from dse.run.document import differences, open_space, open_study
 from dse.run.drive import optimize
+from dse.run.place import next_free
 from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import Space, load_space
+from dse.study.folder_lock import FolderLock
 from dse.study.journal import JOURNAL
 from dse.study.store import STUDY
 from dse.study.watch import Watcher
@@ -153,6 +155,25 @@ def test_a_folder_that_holds_a_study_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="continue it with --resume"):
         run(space(), tmp_path, trials=5)
     assert hashlib.sha256((tmp_path / JOURNAL).read_bytes()).digest() == digest.digest()
+
+
+def test_a_run_resumed_for_fewer_trials_than_it_has_keeps_their_number(tmp_path: Path) -> None:
+    run(space(), tmp_path, trials=12)
+    run(space(), tmp_path, trials=5, resume=True)
+    assert len(load_record(tmp_path).trials) == open_study(tmp_path).document["trials"] == 12
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_that_a_run_writes_to_is_refused_and_free_when_it_ends(tmp_path: Path, resume: bool) -> None:
+    if resume:
+        run(space(), tmp_path, trials=5)
+    with FolderLock.held(tmp_path), pytest.raises(InputError, match="wait until it ends"):
+        run(space(), tmp_path, trials=9, resume=resume)
+    with FolderLock.held(tmp_path), pytest.raises(InputError, match="wait until it ends"):
+        next_free(tmp_path)
+    run(space(), tmp_path, trials=9, resume=resume)
+    assert len(load_record(tmp_path).trials) == 9
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_folder_without_a_study_cannot_be_resumed(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""A run folder has one driver at a time: another one would take lines out of a journal that is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simcore.document.problem import InputError, Problem
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+_LOCK = ".driver.lock"
+
+
+class FolderLock:
+    """The right to write into a folder. It ends with the process, however that ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock: FileLock | None = None
+
+    def acquire(self) -> None:
+        """Take the right. Raises `InputError` where another driver has it."""
+        import filelock
+
+        lock = filelock.FileLock(self._folder / _LOCK)
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout:
+            fix = "wait until it ends, or choose another folder with --out"
+            raise InputError(
+                [Problem((), "a folder that no other run writes to", "one that does", fix)], str(self._folder)
+            ) from None
+        self._lock = lock
+
+    def release(self) -> None:
+        """Give the right back, if it was taken, and leave nothing in the folder."""
+        if self._lock is not None:
+            (self._folder / _LOCK).unlink(missing_ok=True)  # before others can have it: they notice, and make a new one
+            self._lock.release()
+            self._lock = None
+
+    @classmethod
+    @contextmanager
+    def held(cls, folder: Path) -> Iterator[None]:
+        """The right to write into a folder for a while. Raises `InputError` as `acquire`."""
+        lock = cls(folder)
+        lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
