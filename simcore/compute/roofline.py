@@ -4,10 +4,11 @@ With the curve of its generation a matrix product takes what `simcore.compute.ma
 `simcore.compute.attention` says, and any other operator its bytes at the share of the memory bandwidth that streaming
 kernels reach and the device's own time for a kernel. Without a curve, a product of F FLOPs and Q bytes takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
-the machine; fused attention has `ATTENTION` of that rate. An operator of kind `memory` only moves its bytes. Either way
-none takes less than the software needs from one launch to the next (the pieces of a product share one): the host
-launches whatever the device is. An ideal NPU, without a curve and without overhead, has neither launches nor a slower
-attention. All terms fall with the peak and with the bandwidth, so a faster NPU is never slower.
+the machine; fused attention has `ATTENTION` of that limit, whatever its size, and takes `ATTENTION_KERNEL` more. An
+operator of kind `memory` only moves its bytes. Either way none takes less than the software needs from one launch to
+the next (the pieces of a product share one): the host launches whatever the device is. An ideal NPU, without a curve
+and without overhead, has neither launches nor a slower attention. All terms fall with the peak and with the bandwidth,
+so a faster NPU is never slower.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from simcore.compute.attention import AttentionMachine, attention_machine, attention_seconds
+from simcore.compute.attention import INSTRUCTION, AttentionMachine, attention_machine, attention_seconds
 from simcore.compute.base import OperatorTimes
 from simcore.compute.matmul import MatmulMachine, machine_of, product_seconds
 from simcore.design.curve import Curve
@@ -27,6 +28,9 @@ ATTENTION = 0.55
 """Rate of fused attention over that of products, where no kernel of a device was measured. On A100, H100 and B200 both
 passes come to 0.51 to 0.63 of a product of 8,192 in each of its dimensions, with heads of 128 and sequences of 4,096 to
 8,192; to 0.38 to 0.71 with heads of 64 and 128 and 2,048 to 32,768 (`curves.yaml`)."""
+ATTENTION_KERNEL = 11e-6
+"""What a kernel of fused attention takes at the least [s]: 9.6, 13 and 10.8 us on A100, H100 and B200 (likewise, their
+geometric mean). A few queries take two: their keys are cut into parts, which a second kernel joins."""
 
 
 def precision_of(kind: str, precision: str) -> str:
@@ -70,10 +74,12 @@ class Roofline(OperatorTimes):
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._sustained(operator.kind))
+        rate = npu.gemm.limit * self._sustained(operator.kind)
         if operator.kind == "flash" and not npu.is_ideal:
-            computing /= ATTENTION * self.attention
-        return max(computing, moving) + npu.overhead
+            kernels = 2 if operator.fused and operator.fused[0][1] <= INSTRUCTION else 1
+            computing = operator.flops / (rate * ATTENTION * self.attention)
+            return max(computing, moving) + max(npu.overhead, kernels * ATTENTION_KERNEL)
+        return max((operator.flops + npu.gemm.half) / rate, moving) + npu.overhead
 
     def cast_seconds(self, numbers: float, precision: str) -> float:
         """Time of the kernel that casts so many 16-bit numbers to a precision of an NPU with a curve [s]."""

@@ -31,8 +31,8 @@ class Launch(Frozen):
     compiled: Annotated[Time, Field(ge=0)]
     """Each by the host, from compiled code."""
     graph: Annotated[Time, Field(ge=0)]
-    """All in one: a recorded graph is replayed. Routed experts are launched by the host even so: how many tokens each
-    has only routing tells, and a graph repeats the sizes that it was recorded with."""
+    """All in one: a recorded graph is replayed. The routed experts of a training are launched by the host even so: how
+    many tokens each has only routing tells, and a graph repeats the sizes that it was recorded with."""
 
 
 class Overlap(Frozen):

@@ -18,7 +18,7 @@ from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software, usual_software
 from simcore.document.field import BYTES
-from simcore.program import ModelPart, Operator, Program, Segment
+from simcore.program import Compute, ModelPart, Operator, Program, Segment
 from simcore.workload.base import Sample
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
@@ -37,8 +37,16 @@ TOKEN_BYTES = 4
 
 
 def _served(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """Without what only training does."""
-    return tuple(op for op in operators if getattr(op, "name", "") != "attention-dropout")
+    """Without what only training does, and with experts as servers run them.
+
+    Kernels of a server's experts read how many tokens each has on the NPU, so a graph has them, too: what vLLM leaves
+    out of its graphs is mainly attention (its documentation, "CUDA Graphs").
+    """
+    return tuple(
+        op._replace(routed=False) if isinstance(op, Compute) else op
+        for op in operators
+        if getattr(op, "name", "") != "attention-dropout"
+    )
 
 
 @dataclass(frozen=True)

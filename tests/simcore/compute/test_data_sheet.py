@@ -18,6 +18,7 @@ from simcore.workload.transformer.program import shapes_of
 MI300X: Npu = preset(Npu, "npus", "mi300x")
 IDEAL = MI300X.model_copy(update={"overhead": 0.0})
 LAUNCH = 80e-6
+GRAPH = {"base": "megatron-core", "execution": "graph"}
 
 
 def product(edge: float) -> Compute:
@@ -62,6 +63,34 @@ def test_fused_attention_is_as_far_below_products_as_on_devices_that_were_measur
 
     measured = [share(preset(Npu, "npus", name)) for name in ("a100-80gb", "h100-80gb", "b200")]
     assert 0.9 * min(measured) < share(MI300X) < 1.1 * max(measured)
+
+
+@pytest.mark.parametrize("name", ["a100-80gb", "h100-80gb", "b200"])
+@pytest.mark.parametrize("requests", [1, 8, 64])
+@pytest.mark.parametrize("context", [512, 2048, 8192])
+def test_a_decode_takes_as_long_by_the_data_sheet_as_by_kernels_that_were_measured(
+    name: str, requests: int, context: int
+) -> None:
+    """8 queries a key-value head, heads of 128, 8 heads: the cache is most of what is moved."""
+    measured = preset(Npu, "npus", name)
+    heads = 8.0 * requests
+    fused = (heads, 8.0, float(context), 128.0), (heads, 8.0, 128.0, float(context))
+    flops, moved = 2 * 2 * heads * 8 * context * 128, 2 * 2 * heads * context * 128
+    operator = Compute("flash-attention", "flash", flops, moved, fused=fused)
+    by_sheet = Roofline(measured.model_copy(update={"curve": None}), "bf16", settled=True).seconds(operator)
+    assert by_sheet == pytest.approx(Roofline(measured, "bf16", settled=True).seconds(operator), rel=0.5)
+
+
+def test_a_cache_of_fewer_bits_is_decoded_sooner_by_the_data_sheet_too() -> None:
+    def seconds(cache: str) -> float:
+        workload = {"model": "llama3-70b", "global_batch": 128, "prompt_length": 2048, "output_length": 16}
+        asked = {**workload, "precision": "fp8", "cache_precision": cache}
+        design = {"workload": asked, "parallelism": {"data": 8, "microbatch": 16}, "software": GRAPH}
+        return simulate(
+            load_design({**design, "cluster": {"npu": "mi300x", "fabric": "mi300x-node", "npus": 8}})
+        ).iteration_time_s
+
+    assert seconds("fp8") < 0.97 * seconds("bf16")
 
 
 def document(npu: str, precision: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ MODELS = {
 }
 
 
-def design(npus: int = 1, model: Any = "both", parallelism: Any = None, **its: Any) -> Design:
+def design(npus: int = 1, model: Any = "both", parallelism: Any = None, cluster: Any = None, **its: Any) -> Design:
     workload = {
         "model": MODELS.get(str(model), model),
         "global_batch": 4,
@@ -48,7 +48,8 @@ def design(npus: int = 1, model: Any = "both", parallelism: Any = None, **its: A
         {
             "workload": workload,
             "parallelism": parallelism or {},
-            "cluster": {
+            "cluster": cluster
+            or {
                 "npu": npu(peak={"bf16": rate, "fp16": rate, "fp8": rate}),
                 "dimensions": [dimension(size=npus, latency="0 s")],
             },
@@ -268,3 +269,12 @@ def test_eight_bits_need_sixteen_for_attention() -> None:
     del document["cluster"]["npu"]["peak"]["bf16"]
     with pytest.raises(InputError, match=r"workload\.precision: .*attention stays in bf16 beside fp8, got fp8"):
         design_from(document)
+
+
+def test_a_graph_has_the_experts_of_a_server_too() -> None:
+    def seconds(eager: str) -> float:
+        own = design(model="experts", cluster={"npu": npu(overhead="1 us"), "dimensions": [dimension(size=1)]})
+        launch = {"eager": eager, "compiled": "0 s", "graph": "2 us"}
+        return simulate(own.with_("software", software(launch=launch, execution="graph"))).iteration_time_s
+
+    assert seconds("1 ms") == seconds("1 us")
