@@ -87,7 +87,8 @@ def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
     if paid := _paid(trial):
         other = nearest(record, trial, lambda other: other.design is not None and not paid & _paid(other), READ)
         if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
-            yield f"Without a loss like that: trial {other.number}, {describe_changes(record, trial, other)}."
+            spared = " and ".join(clean_text(text.partition(":")[0]) for text in sorted(paid))
+            yield f"Trial {other.number} does without {spared}: {describe_changes(record, trial, other)}."
 
 
 def _paid(trial: TrialRecord) -> set[str]:

@@ -32,6 +32,7 @@ from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
+from dse.report.nearest import LOOKED_AT
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.reasons import describe_load, fullness
@@ -98,8 +99,9 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
 
 def _describe_models(record: StudyRecord) -> str:
     """That an iteration of one model is not one of another, where the search chose the model."""
-    holes = {*record.trials.params}
-    if not any(path == "workload.model" or path.startswith("workload.model.") for path in holes):
+    holes = [path for path in record.trials.params if path == "workload.model" or path.startswith("workload.model.")]
+    tried = {str([trial.params.get(path) for path in holes]) for trial in record.trials[:LOOKED_AT]} if holes else ()
+    if len(tried) < 2:
         return ""
     return (
         "The space leaves the model open, too: an iteration of one model counts as much as one of another here, so the "

@@ -10,6 +10,8 @@ from dse.report.units import clean_text
 from simcore import catalog
 
 _NAMELESS = "inline"
+_TOLD = 2
+"""Keys in which a section varies its entry that are told; more than so many are counted as one variation."""
 
 
 def name_of(section: Mapping[str, Any]) -> str:
@@ -17,7 +19,25 @@ def name_of(section: Mapping[str, Any]) -> str:
     name = section.get("name", section.get("base"))
     if not isinstance(name, str) or not name:
         return _NAMELESS
-    return f"{name} varied" if name in _entries() else name
+    entry = _entries().get(name)
+    return name if entry is None else f"{name} varied{_in_words(section, entry)}"
+
+
+def _in_words(section: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """What a section says in a word or two where its entry of the catalogue says nothing, or another word."""
+    told = [
+        f"{key} {value}"
+        for key, value in section.items()
+        if key not in ("name", "base")
+        and _is_word(value)
+        and _is_word(entry.get(key, value))
+        and entry.get(key) != value
+    ]
+    return f" ({', '.join(map(clean_text, told))})" if 0 < len(told) <= _TOLD else ""
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value[:1].isalpha()
 
 
 def describe_model(model: Mapping[str, Any]) -> str:
@@ -30,6 +50,6 @@ def describe_model(model: Mapping[str, Any]) -> str:
 
 
 @cache
-def _entries() -> frozenset[str]:
-    """Names of all models, devices, stacks, price lists and such in the catalogue."""
-    return frozenset(name for section in catalog.SECTIONS for name in catalog.section(section))
+def _entries() -> dict[str, Mapping[str, Any]]:
+    """All models, devices, stacks, price lists and such of the catalogue, by name."""
+    return {name: entry for section in catalog.SECTIONS for name, entry in catalog.section(section).items()}

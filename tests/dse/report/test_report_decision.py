@@ -185,10 +185,15 @@ def found_families(*trials: TrialRecord) -> tuple[Family, ...]:
 
 def test_the_second_sentence_says_that_the_model_was_open_where_it_was() -> None:
     record = three()
-    open_model = [replace(each, params={"workload.model": "llama2-7b"}) for each in record.trials]
-    said = decided(replace(record, trials=tuple(open_model))).sentences
+
+    def of_models(*names: str) -> StudyRecord:
+        trials = zip(record.trials, names * len(record.trials), strict=False)
+        return replace(record, trials=tuple(replace(each, params={"workload.model": name}) for each, name in trials))
+
+    said = decided(of_models("llama2-7b", "llama2-13b")).sentences
     assert said[1].startswith("The space leaves the model open, too: an iteration of one model counts as much")
-    assert not any("model open" in sentence for sentence in decided(record).sentences)
+    for closed in (record, of_models("llama2-7b")):
+        assert not any("model open" in sentence for sentence in decided(closed).sentences)
 
 
 def test_an_interval_of_the_throughput_is_that_of_the_time_turned_round() -> None:

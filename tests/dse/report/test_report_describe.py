@@ -28,6 +28,8 @@ def test_what_varies_an_entry_of_the_catalogue_is_said_to() -> None:
     assert describe(design)["workload"] == "ours"
     design["cluster"]["npu"] = {"base": "h100-80gb", "power": {"max": "500 W"}}
     assert describe(design)["NPUs"] == "1024 x h100-80gb varied"
+    design["software"] = {"name": "megatron-core", "execution": "graph", "elementwise": 4.0}
+    assert describe(design)["software"] == "megatron-core varied (execution graph)"
 
 
 @pytest.mark.parametrize(("cap", "said"), [("350 W", True), ("400 W", False)])

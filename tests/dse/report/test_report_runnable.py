@@ -65,7 +65,7 @@ def test_the_nearest_design_that_its_stack_runs_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "told"), [(1.04, ["Without a loss like that: trial 2, time +4.0 %, cost =."]), (2.1, [])]
+    ("time", "told"), [(1.04, ["Trial 2 does without fp8 by blocks: time +4.0 %, cost =."]), (2.1, [])]
 )
 def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, told: list[str]) -> None:
     narrow = trial(7, precision="fp8_block")
