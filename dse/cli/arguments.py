@@ -36,12 +36,12 @@ def seed(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """A share: 0 or more."""
+    """A share: at least 0, less than 1."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 0 <= number < math.inf:
+    if not 0 <= number < 1:
         raise argparse.ArgumentTypeError(f"expected a share such as 0.05, got '{text}'")
     return number
 

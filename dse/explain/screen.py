@@ -17,6 +17,7 @@ from dse.explain.subsets import Pair
 from dse.report.describe import headline
 from dse.report.orders import describe_order
 from dse.report.power import describe_power
+from dse.report.reasons import memory_parts
 from dse.report.screen import Unbroken, format_interval, name_part
 from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.units import clean_text, format_percent, format_with_unit
@@ -98,8 +99,9 @@ def _print_holdings(side: Side, console: Console) -> None:
     result, memory = side.result, side.result.memory_bytes
     console.print()
     if memory is not None:
-        names = ("activations", "optimizer", "weights", "gradients")
-        parts = ", ".join(f"{name} {format_with_unit(getattr(memory, name), 'B')}" for name in names)
+        names = ("activations", "optimizer", "weights", "gradients", "keys and values")
+        held = memory_parts(memory)
+        parts = ", ".join(f"{name} {format_with_unit(held[name], 'B')}" for name in names if held[name])
         share = format_percent(memory.reserved / result.memory_capacity_bytes)
         whole = format_with_unit(result.memory_capacity_bytes, "B")
         _say(console, f"Memory: {share} of {whole} an NPU is reserved at the peak: {parts}.")

@@ -105,7 +105,11 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     listed = price_list(trial)
     if listed is None or trial.metrics is None:
         return ""
-    told = list(_parts(trial.metrics, listed))
+    own = _has_own_price(trial, listed)
+    told = [
+        (what, "as the space has it" if part == "npu" and own else source)
+        for part, what, source in _parts(trial.metrics, listed)
+    ]
     sources = {source for _, source in told}
     same = len(sources) == 1 < len(told)
     parts = [f"{what})" if same else f"{what}, {source})" for what, source in told]
@@ -115,8 +119,14 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     return f"{said}: {', '.join(parts)}." if parts else ""
 
 
-def _parts(metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str, str]]:
-    """What is paid for each part worth saying with its share, the bracket still open, and the price's source."""
+def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:
+    """Whether the price of an NPU is that of its own section, and not that of a list or of the catalogue."""
+    npu = value_at(trial.design or {}, "cluster.npu")
+    return isinstance(npu, Mapping) and "price" in npu and not listed.by_parts and npu.get("name") not in listed.npu
+
+
+def _parts(metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str, str, str]]:
+    """The parts worth saying, what is paid for each with its share, the bracket still open, and the price's source."""
     cost, npus = metrics["cost"], metrics["npus"]
     said = {
         "npu": _dollars(cost["npu"] / npus),
@@ -129,7 +139,7 @@ def _parts(metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str,
     named = [part for part in sorted(said, key=lambda name: -paid[name]) if paid[part] > WORTH_SAYING * cost["total"]]
     for place, part in enumerate(named):
         share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
-        yield f"{said[part]} ({share}", _source(listed, part)
+        yield part, f"{said[part]} ({share}", _source(listed, part)
 
 
 def _terms(listed: PriceList) -> Iterator[str]:

@@ -19,7 +19,7 @@ from dse.report.aspects import (
     shorten_value,
     value_at,
 )
-from dse.report.describe import headline
+from dse.report.describe import headline, in_words
 from dse.report.scheduling import open_policies
 from dse.report.units import clean_text, format_percent
 
@@ -40,8 +40,6 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 """What means something in these stages of ZeRO alone."""
 
 
-_OF_NPU = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster."}
-"""Paths of what an NPU is and has beside it, by how they begin, with what of that goes without saying."""
 _PLACE = "cluster.memory.expanded.place"
 """Not among these: what lies there is said with how the job is cut."""
 _CARE = "reliability."
@@ -72,11 +70,11 @@ def describe_build(trial: TrialRecord) -> str:
 
 def _describe_npu(trial: TrialRecord) -> str:
     """What of an NPU that is spelled out, and of the memory beside it, the space left open."""
+    document = trial.design or {}
     told = [
-        f"{path.removeprefix(known).translate(_AS_WORDS)} {shorten_value(value)}"
+        f"{words} {shorten_value(value if (found := value_at(document, path)) is None else found)}"
         for path, value in trial.params.items()
-        for begin, known in _OF_NPU.items()
-        if path.startswith(begin) and not path.startswith(_PLACE)
+        if (words := in_words(path)) != path and not path.startswith(_PLACE)
     ]
     return f" ({', '.join(told)})" if told else ""
 

@@ -40,6 +40,10 @@ _OF_RATES = ("efficiency", "affinity")
 """What each fabric has of its own: where every bandwidth has one of these, it is not said."""
 
 
+_OF_NPU = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster."}
+"""Paths of what an NPU is and has beside it, by how they begin, with what of that goes without saying."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Designs side by side: what all share, as one line, and a column for each aspect in which they differ."""
@@ -50,6 +54,12 @@ class Comparison:
     """A cell for each design and column."""
     phrases: tuple[tuple[str, ...], ...]
     """The differing aspects of each design, each as said in running text."""
+
+
+def in_words(path: str) -> str:
+    """A key of an NPU that is spelled out, or of the memory beside it, in words; any other path as it is."""
+    known = next((known for begin, known in _OF_NPU.items() if path.startswith(begin)), None)
+    return path if known is None else path.removeprefix(known).replace(".", " ").replace("_", " ")
 
 
 def describe(design: Document) -> dict[str, str]:
@@ -145,5 +155,5 @@ def _phrase(name: str, text: str, *, quiet: bool) -> str:
         own = [value for value in text.split("/") if value != MISSING and not is_default_extra(name, value)]
         if name in _OF_DIMENSIONS and len(own) == 1:
             return _OF_DIMENSIONS[name](own[0])
-        return f"{shorten_text(name, _LONGEST)} {text}"
+        return f"{shorten_text(in_words(name), _LONGEST)} {text}"
     return "" if quiet and text == aspect.quiet else aspect.phrase.format(text)

@@ -47,15 +47,15 @@ def describe_gap_in_short(objective: Objective, record: StudyRecord, summary: Su
         return "the bound takes the best of several designs, perhaps no design reaches it"
     if is_of(objective.name, BEFORE):
         return "no network as cheap was found that meets every constraint"
-    job = headline(leader, _JOB_IN_SHORT)
+    job = f" ({its})" if (its := headline(leader, _JOB_IN_SHORT)) else ""
     alike = record.trials.with_job(leader)
     feasible = int(alike.is_state("feasible").sum())
     if feasible:
         networks = "1 network" if feasible == 1 else f"{format_number(feasible)} networks"
-        return f"the bound's job ({job}) was simulated on {networks}; the bound assumes no waits"
+        return f"the bound's job{job} was simulated on {networks}; the bound assumes no waits"
     if len(alike):
-        return f"the bound's job ({job}) was ruled out by {_commonest_rules(alike, 1)}"
-    return f"the bound's job ({job}) was not tried: more trials may reach it"
+        return f"the bound's job{job} was ruled out by {_commonest_rules(alike, 1)}"
+    return f"the bound's job{job} was not tried: more trials may reach it"
 
 
 def _describe_gap(objective: Objective, record: StudyRecord, summary: Summary) -> str:

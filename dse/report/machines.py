@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.pareto import dominated_mask
-from dse.evaluate.record import StudyRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import value_at
 from dse.report.choice import recommended
+from dse.report.nearest import READ, describe_changes, shares_worse
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.space.objective import losses
@@ -21,8 +22,13 @@ _SHOWN = 4
 
 
 def describe_machines(record: StudyRecord, summary: Summary) -> str:
-    """Machines and stacks that the front leaves out, and how often each would belong there; empty without any."""
+    """Machines and stacks that the front leaves out, and how often each would belong there; empty without any.
+
+    Of a cluster for several workloads, the nearest one on each other machine.
+    """
     scenarios = summary.what_if.scenarios
+    if record.purchase is not None:
+        return _describe_bought(record, summary)
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
@@ -40,6 +46,28 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     unasked = f"Not looked at: {', '.join(map(clean_text, scenarios.unasked))}." if scenarios.unasked else ""
     parts = (told, _describe_missed(record, found), none, unasked, f"{beside}." if beside else "")
     return " ".join(part for part in parts if part)
+
+
+def _describe_bought(record: StudyRecord, summary: Summary) -> str:
+    """The nearest cluster on each machine but the one to build, and that nobody knows how sure that is."""
+    number = recommended(record, summary)
+    built = None if number is None else record.feasible_trials.numbered(number)
+    if built is None:
+        return ""
+    trials = record.feasible_trials.select(record.feasible_trials.designed)
+    nearest: dict[str, TrialRecord] = {}
+    for place in shares_worse(record, trials, built).argsort(kind="stable")[:READ].tolist():
+        nearest.setdefault(machine_of(trials[place].design), trials[place])
+    nearest.pop(machine_of(built.design), None)
+    told = [
+        f"{clean_text(name)} (trial {trial.number}, {describe_changes(record, built, trial)})"
+        for name, trial in list(nearest.items())[:_SHOWN]
+    ]
+    unsure = summary.what_if.no_scenarios
+    sure = f"How sure the choice is, was not asked: {unsure[0].lower()}{unsure[1:]}" if unsure else ""
+    return " ".join(
+        part for part in (f"Other machines, by the nearest: {', '.join(told)}." if told else "", sure) if part
+    )
 
 
 def _shortly(why: str) -> str:

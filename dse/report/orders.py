@@ -57,9 +57,11 @@ def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
     result = None if trial.metrics is None else read_result(trial.metrics)
     sold = None if result is None else result.orderable
     if record.hypothetical:
-        fate = {True: "can be ordered", False: "is one", None: "was not checked"}[sold]
+        number = trial.number
+        fates = {True: f"trial {number} can be ordered", False: f"trial {number} is one"}
+        fate = f"whether trial {number} is one, was not checked" if sold is None else fates[sold]
         lacked = "" if result is None else _describe_lacked(result)
-        return f"{record.hypothetical.removesuffix('.')}; trial {trial.number} {fate}. {lacked}".strip()
+        return f"{record.hypothetical.removesuffix('.')}; {fate}. {lacked}".strip()
     told = describe_order(result) if result is not None and sold is None else ""
     return " ".join(part for part in (told, _describe_offer(trial)) if part)
 

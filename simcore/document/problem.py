@@ -121,8 +121,11 @@ _ABBREVIATED = {
     "tokens": "training_tokens",
     "gpu": "npu",
     "gpus": "npus",
+    "time": "iteration_time",
+    "cost": "cost.total",
+    "price": "cost.total",
 }
-"""What others call a key."""
+"""What others call a key or a metric."""
 MOST_LISTED = 12
 """Names that an error lists; of more it says where they are listed."""
 
@@ -138,7 +141,8 @@ def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str
         return f"did you mean '{meant}'?"
     if spelled := [name for name in names if name.lower() == word.lower()]:
         return f"did you mean '{spelled[0]}'?"
-    begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and re.match(rf"{re.escape(word)}[-_. ]", name)]
+    begins = re.compile(rf"{re.escape(word)}[-_. ]", re.IGNORECASE)
+    begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and begins.match(name)]
     if begun:
         return f"did you mean {' or '.join(begun[:3])}?"
     match = difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.6) or [

@@ -28,5 +28,7 @@ def test_names_that_begin_with_the_word_come_before_one_that_looks_like_it() -> 
 
 
 def test_a_name_in_capitals_is_the_name() -> None:
+    assert suggest_nearest("H100", ["h100-80gb", "h200"]) == "did you mean 'h100-80gb'?"
+    assert suggest_nearest("time", ["iteration_time", "time_to_train"]) == "did you mean 'iteration_time'?"
     assert suggest_nearest("BF16", ["fp16", "bf16"]) == "did you mean 'bf16'?"
     assert suggest_nearest("Megatron-Core", ["megatron-core", "deepspeed"]) == "did you mean 'megatron-core'?"
