@@ -17,6 +17,8 @@ from dse.buy.regret import regrets
 from dse.evaluate.aggregate import aggregate
 from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
+from dse.report.choice import recommended
+from dse.report.machines import describe_machines
 from dse.report.summary import summarize
 from dse.report.workloads import describe_own_best
 from dse.run.drive import optimize
@@ -24,6 +26,8 @@ from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.run.verify import verify
 from dse.space.objective import Objective
+from dse.whatif.ask import answers_about
+from dse.whatif.machines import machine_of
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
 from simcore.simulate import simulate
@@ -86,6 +90,25 @@ def test_the_workloads_own_best_clusters_are_said(record: StudyRecord) -> None:
     joined = "big or small" if len(own) == 1 else "big"
     assert sentences[0].startswith(f"{joined} alone would choose trial ")
     assert len(own) == 1 or "there small loses" in sentences[0]
+
+
+def test_the_nearest_cluster_on_each_other_machine_is_said_and_that_nobody_knows_how_sure_that_is(
+    record: StudyRecord,
+) -> None:
+    summary = summarize(record, answers_about(record, bought.space(bought.two()), "fast"))
+    built = record.trials.numbered(recommended(record, summary) or 0)
+    assert built is not None
+    own, other = sorted(("a100-80gb", "v100-32gb"), key=lambda name: name != machine_of(built.design))
+    said = describe_machines(record, summary)
+    assert f"Other machines, by the nearest: {other} (trial " in said
+    assert own not in said
+    assert said.endswith(
+        "How sure the choice is, was not asked: each workload would have to be tuned again in each scenario."
+    )
+    number = int(re.findall(r"\(trial (\d+),", said)[0])
+    alike = [trial for trial in record.feasible_trials if machine_of(trial.design) == other]
+    worse = [max(o.loss(built.values[o.name], trial.values[o.name]) for o in record.objectives) for trial in alike]
+    assert alike[worse.index(min(worse))].number == number
 
 
 def test_trials_csv_has_the_software_and_regret_of_each_workload(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,16 @@ def test_other_kinds_of_workload_are_explained_too(workload: dict[str, Any]) -> 
     explained = explain(load_design(document))
     assert explained.parts
     assert any(tried.result is not None for tried in explained.steps)
+
+
+def test_the_memory_of_a_served_model_has_its_keys_and_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workload = {"model": "llama3-8b", "global_batch": 128, "prompt_length": 512, "output_length": 8}
+    document = {key: value for key, value in DESIGN.items() if key != "parallelism"} | {"workload": workload}
+    assert main(["explain", str(write_design(tmp_path, document))]) == 0
+    out = " ".join(capsys.readouterr().out.replace("\xa0", " ").split())
+    assert re.search(r"at the peak: activations [\d.]+ .iB, weights [\d.]+ GiB, keys and values [\d.]+ .iB\.", out)
 
 
 def test_the_command_prints_parts_steps_and_differences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -501,6 +501,11 @@ def test_assumptions_give_prices_with_their_numbers_and_what_was_not_measured() 
     }
     prices, times = decided(three(provenance=provenance)).assumptions
     assert prices == "Prices per NPU: 13,672 $ (70 % of cost, assumed), network 5,859 $ (30 %, LIBRA)."
+    npu = {"base": "a100-80gb", "name": "own", "price": "13672 $"}
+    trials = three(provenance=provenance).trials
+    designs = [{**(each.design or {}), "cluster": {**(each.design or {})["cluster"], "npu": npu}} for each in trials]
+    spelled = [replace(each, design=design) for each, design in zip(trials, designs, strict=True)]
+    assert "13,672 $ (70 % of cost, as the space has it), network" in decided(studies.record(spelled)).assumptions[0]
     assert times == (
         "Times: data sheet of a100-80gb alone (off by up to a half, and with it what is proven); "
         "megatron-core: assumed; network SW(128) not calibrated."
