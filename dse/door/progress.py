@@ -36,8 +36,12 @@ STATUS_SECONDS = 0.5
 
 def _limit(trials: int, combinations: float) -> str:
     if combinations <= trials < ENDLESS:
-        return f"at most {combinations:.0f} trials, one for each combination"
-    return f"{trials} trials" if trials < ENDLESS else "as many trials as it needs"
+        return f"at most {_counted(round(combinations))}, one for each combination"
+    return _counted(trials) if trials < ENDLESS else "as many trials as it needs"
+
+
+def _counted(trials: int) -> str:
+    return f"{trials} trial{'' if trials == 1 else 's'}"
 
 
 class Phases(Watcher):
@@ -112,7 +116,7 @@ class Progress(Watcher):
         """The study begins; `known` trials come from the journal."""
         self._begun = time.monotonic()
         self.done, self._searching = known, True
-        resumed = f", {known} trials from the journal" if known else ""
+        resumed = f", {_counted(known)} from the journal" if known else ""
         self._display.say(f"{self._space.name}: {sampler}, {_limit(self._asked, self._combinations)}{resumed}")
         if self._space.hypothetical not in ("", "said"):
             self._display.say(f"{NOTICES[self._space.hypothetical]} To settle it {ADVICE}.")
@@ -179,7 +183,7 @@ class Progress(Watcher):
                 self._display.show(self._describe, None)
 
     def _counted(self) -> str:
-        return f"{self.done}/{self._trials} trials" if self._trials < ENDLESS else f"{self.done} trials"
+        return f"{self.done}/{_counted(self._trials)}" if self._trials < ENDLESS else _counted(self.done)
 
     def _describe(self) -> str:
         return f"{self._counted()} · {self._state()}"
@@ -196,8 +200,9 @@ class Progress(Watcher):
                 parts.append(f"{objective.name} {format_with_unit(best, objective.unit)}")
         parts.append(f"front {len(np.unique(points, axis=0))}{self._proven()}")
         if self._status is not None:
+            nodes = f"{self._status.nodes} node{'' if self._status.nodes == 1 else 's'}"
             parts.append(
-                f"{self._status.nodes} nodes · {self._status.workers} of {self._status.wanted} workers · "
+                f"{nodes} · {self._status.workers} of {self._status.wanted} workers · "
                 f"{self._status.flying} in flight · {self._status.failed} failed"
             )
             if not self._fresh and self._status.flying:
@@ -217,7 +222,7 @@ class Progress(Watcher):
         """One last line of the search."""
         if self._searching and self.done:
             took = time.monotonic() - self._begun
-            self._display.say(f"{self.done} trials in {took:.1f} s · {self._state()}")
+            self._display.say(f"{_counted(self.done)} in {took:.1f} s · {self._state()}")
         self._searching = False
 
     def __exit__(

@@ -70,7 +70,7 @@ def test_a_search_of_a_space_with_fewer_designs_than_trials_says_how_many_there_
     assert main(["space", str(tmp_path / "few.yaml"), "--count"]) == 0
     count = int(capsys.readouterr().out)
     assert count < 40
-    for trials, said in ((40, f"at most {count} trials, one for each combination"), (1, "1 trials")):
+    for trials, said in ((40, f"at most {count} trials, one for each combination"), (1, "1 trial")):
         out = str(tmp_path / f"run{trials}")
         assert main(["optimize", str(tmp_path / "few.yaml"), "--trials", str(trials), "--out", out]) == 0
         assert said in capsys.readouterr().err.splitlines()[0]
