@@ -19,6 +19,7 @@ from dse.report.robustness import PRICES, Prices
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
+from dse.whatif.answers import SAFE
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
 from simcore.network import ratios_of
 
@@ -29,6 +30,8 @@ NEARLY_FULL = 0.95
 ROOM = 0.025
 """What room in the memory, or a design that its stack runs, may cost of each objective: as much as no two rows of a
 front are told apart by."""
+SURER = 0.05
+"""One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
 _LOOKED_AT = 60
 """Designs near the pick that are looked at for room, the best first."""
 _HELD = frozenset({"memory.peak", "memory.reserved"})
@@ -65,9 +68,10 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
     its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, or its
     memory is nearly full, one is built that is worse by less than `ROOM`: one that its stack runs, and of those one
-    with room.
+    with room. Before all that one takes its place that is surer to keep the limits, likewise (`surer`).
     """
     number = pick_of_front(record, summary)
+    number = number if number is None else surer(record, summary, number)
     picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
@@ -79,6 +83,23 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     as_good = [(_uncounted(trial, asked=most is not None), trial) for trial in record.feasible_trials.select(nearest)]
     least = min((found for found, _ in as_good), default=own)
     return balanced(record, [trial for found, trial in as_good if found == least]).number if least < own else number
+
+
+def surer(record: StudyRecord, summary: Summary, number: int) -> int:
+    """A contender that keeps its limits in `SURER` more of the scenarios, worse than a trial by less than `ROOM`.
+
+    The surest, of those that are nearly as sure the nearest; the trial itself where there is none, or where it is safe.
+    """
+    known = {} if summary.what_if.scenarios is None else summary.what_if.scenarios.known
+    own, picked = known.get(number), record.trials.numbered(number)
+    if own is None or own.is_safe or picked is None:
+        return number
+    kept = {trial: min(sure.least_kept, SAFE) for trial, sure in known.items()}
+    others = record.feasible_trials.numbered_among(n for n, share in kept.items() if share >= kept[number] + SURER)
+    worse = shares_worse(record, others, picked) if others else np.empty(0)
+    near = [(kept[trial.number], -far, -trial.number) for trial, far in zip(others, worse, strict=True) if far < ROOM]
+    nearest = [one for one in near if one[0] > max(near)[0] - SURER]
+    return -max(nearest, key=lambda one: one[1:])[2] if nearest else number
 
 
 class _Uncounted(NamedTuple):

@@ -16,6 +16,7 @@ from dse.report.built import describe_build
 from dse.report.choice import (
     AS_WELL,
     ROOM,
+    SURER,
     Payoff,
     best_with_room,
     costs_more,
@@ -124,7 +125,8 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
     """Which designs of the front are better only by what no objective counts, where the one to build has none of it."""
     number = pick_of_front(record, summary)
     if number is not None and number != trial.number:
-        share, why = _why_passed_over(record.trials.numbered(number) or trial, trial)
+        picked = record.trials.numbered(number) or trial
+        share, why = _why_surer(summary, number, trial) or _why_passed_over(picked, trial)
         if all(member.number != number for member in summary.front):
             return f"Trial {number}, the robust pick, is not built: {why}."
         return f"Trial {number} of the front is better by less than {format_percent(share)}, but {why}."
@@ -135,6 +137,16 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
         f"{old:,} of the {len(summary.front):,} designs on the front have gradients of old weights: iterations are "
         f"compared, not trainings, and how many more tokens these need is not modelled {_LEAVES_OUT_OLD}."
     )
+
+
+def _why_surer(summary: Summary, picked: int, trial: TrialRecord) -> tuple[float, str] | None:
+    """As `_why_passed_over`, where the pick is less sure to keep its limits."""
+    scenarios = summary.what_if.scenarios
+    sure = {} if scenarios is None else {number: each.least_kept for number, each in scenarios.known.items()}
+    if sure.get(picked, 1.0) + SURER > sure.get(trial.number, 0.0):
+        return None
+    shares = f"{format_percent(sure[picked])} of the scenarios, this one in {format_percent(sure[trial.number])}"
+    return ROOM, f"it keeps its limits in {shares}"
 
 
 def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, str]:
@@ -194,10 +206,14 @@ def _describe_aggregate(record: StudyRecord) -> str:
 
 
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:
-    """Objectives that are told with their interval: the first one of time, and the first one of money alone."""
+    """Objectives that are told with their interval.
+
+    The first one of time, the first one of money that depends on it, and the first one of money alone.
+    """
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]
-    timed = [o.name for o in sure if any(moves(name, "time") for name in o.names)]
-    return {*timed[:1], *[o.name for o in sure if o.name not in timed][:1]}
+    timed = [o for o in sure if any(moves(name, "time") for name in o.names)]
+    paid = [o for o in timed if o.unit.startswith("$")]
+    return {o.name for o in (*timed[:1], *paid[:1], *[o for o in sure if o not in timed][:1])}
 
 
 def _describe_price(record: StudyRecord, trial: TrialRecord) -> str:

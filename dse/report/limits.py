@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.report.choice import SURER
 from dse.report.describe import headline
 from dse.report.nearest import describe_changes, shares_worse
 from dse.report.summary import Summary
@@ -18,8 +19,6 @@ NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
 _TOLD = 0.95
 """A limit that a design keeps in at least such a share of the scenarios is not told."""
-_SURER = 0.05
-"""One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
 _MEAN_POWER = {"power", "power.mean"}
 
 
@@ -54,7 +53,7 @@ def _describe_safer(record: StudyRecord, trial: TrialRecord, known: Mapping[int,
     Where there is none, the same of the surest ones.
     """
     most = max(sure.least_kept for sure in known.values())
-    if most < known[trial.number].least_kept + _SURER:
+    if most < known[trial.number].least_kept + SURER:
         return f"none of the {len(known):,} designs that were compared is surer to"
     least = min(SAFE, most)
     safe = record.feasible_trials.numbered_among(number for number, sure in known.items() if sure.least_kept >= least)

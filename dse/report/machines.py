@@ -71,8 +71,10 @@ def _describe_bought(record: StudyRecord, summary: Summary) -> str:
 
 
 def _shortly(why: str) -> str:
-    """What is wrong, without what to do about it."""
-    return clean_text(why.partition("; ")[0])
+    """What is wrong; of what to do about it only that another part of each domain would do."""
+    wrong, _, fix = why.partition("; ")
+    part = fix.partition(", or ")[2]
+    return clean_text(f"{wrong}; try {part}" if "'domain:" in part else wrong)
 
 
 def _describe_built(own: Mapping[str, Any] | None, built: Mapping[str, float]) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
-from dse.report.units import clean_text, format_number
+from dse.report.units import clean_text, format_brief, format_number
 from dse.report.values import read_result
 from dse.space.order import ORDERABLE
 from dse.whatif.machines import npu_of
 from simcore import catalog
 from simcore.catalog.preset import preset
-from simcore.design.node import nodes_sold_with
+from simcore.design.node import Node, nodes_sold_with
 from simcore.design.npu import Npu
 from simcore.result import Result
 
@@ -73,6 +74,17 @@ def _describe_offer(trial: TrialRecord) -> str:
         return ""
     npu, nodes = preset(Npu, "npus", name), nodes_sold_with(name)
     if npu.offered:
-        return f"{name} can be had {npu.offered}, whatever its price here."
+        return f"{name} can be had {npu.offered}, whatever its price here{_describe_assumed(trial, nodes)}."
     until = [node.withdrawn for node in nodes if node.withdrawn is not None]
     return f"Servers with {name} were sold until {max(until)}." if until and len(until) == len(nodes) else ""
+
+
+def _describe_assumed(trial: TrialRecord, nodes: Sequence[Node]) -> str:
+    """Between which prices its list assumes an NPU of such nodes to be; empty where the list does not have them."""
+    listed = price_list(trial)
+    prices = [(node, listed.nodes[node.name]) for node in nodes if listed is not None and node.name in listed.nodes]
+    if not prices:
+        return ""
+    node, price = prices[0]
+    low, high = (format_brief(end / node.size) for end in (price.low, price.high))
+    return f": between {low} and {high} $, assumed, so a choice by money needs an offer"

@@ -88,9 +88,23 @@ def _shares(outcome: Result) -> list[tuple[str, float]]:
 
 
 def _describe_bound(outcome: Result, most: int = 3) -> str:
-    first, *others = [f"{part} ({format_percent(share)})" for part, share in _shares(outcome)[:most]] or [""]
+    reading = _reading(outcome)
+    told = [
+        f"{part} ({format_percent(share)}{reading if part == 'compute' else ''})"
+        for part, share in _shares(outcome)[:most]
+    ]
+    first, *others = told or [""]
     then = f", then {' and '.join(others)}" if others else ""
     return f"bound by {first}{then}" if first else ""
+
+
+def _reading(outcome: Result) -> str:
+    """How much of its computing the memory bounds, where that is most of it: more FLOP/s would be of no use there."""
+    activity = None if outcome.power is None else outcome.power.activity
+    if activity is None or activity.memory <= activity.tensor:
+        return ""
+    share = activity.memory / (activity.memory + activity.tensor)
+    return f", {format_percent(share)} of it at the memory's bandwidth"
 
 
 def fullness(trial: TrialRecord) -> float:

@@ -4,8 +4,9 @@ With the curve of its generation a matrix product takes what `simcore.compute.ma
 `simcore.compute.attention` says, and any other operator its bytes at the share of the memory bandwidth that streaming
 kernels reach and the device's own time for a kernel. Without a curve, a product of F FLOPs and Q bytes takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
-the machine; fused attention has `ATTENTION` of that limit, whatever its size, and takes `ATTENTION_KERNEL` more. An
-operator of kind `memory` only moves its bytes. Either way none takes less than the software needs from one launch to
+the machine; fused attention has `ATTENTION` of that limit. Where few queries attend to a cache, its keys are spread
+the machine, and it takes its kernels (`DECODE_KERNELS`) in place of what small products miss. An operator of kind
+`memory` only moves its bytes. Either way none takes less than the software needs from one launch to
 the next (the pieces of a product share one): the host launches whatever the device is. An ideal NPU, without a curve
 and without overhead, has neither launches nor a slower attention. All terms fall with the peak and with the bandwidth,
 so a faster NPU is never slower.
@@ -28,9 +29,9 @@ ATTENTION = 0.55
 """Rate of fused attention over that of products, where no kernel of a device was measured. On A100, H100 and B200 both
 passes come to 0.51 to 0.63 of a product of 8,192 in each of its dimensions, with heads of 128 and sequences of 4,096 to
 8,192; to 0.38 to 0.71 with heads of 64 and 128 and 2,048 to 32,768 (`curves.yaml`)."""
-ATTENTION_KERNEL = 11e-6
-"""What a kernel of fused attention takes at the least [s]: 9.6, 13 and 10.8 us on A100, H100 and B200 (likewise, their
-geometric mean). A few queries take two: their keys are cut into parts, which a second kernel joins."""
+DECODE_KERNELS = 22e-6
+"""What attention of few queries takes at the least [s]: its keys are cut into parts, which a second kernel joins; one
+kernel takes 9.6, 13 and 10.8 us on A100, H100 and B200 (likewise, twice their geometric mean)."""
 
 
 def precision_of(kind: str, precision: str) -> str:
@@ -74,12 +75,13 @@ class Roofline(OperatorTimes):
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        rate = npu.gemm.limit * self._sustained(operator.kind)
+        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._sustained(operator.kind))
         if operator.kind == "flash" and not npu.is_ideal:
-            kernels = 2 if operator.fused and operator.fused[0][1] <= INSTRUCTION else 1
-            computing = operator.flops / (rate * ATTENTION * self.attention)
-            return max(computing, moving) + max(npu.overhead, kernels * ATTENTION_KERNEL)
-        return max((operator.flops + npu.gemm.half) / rate, moving) + npu.overhead
+            if operator.fused and operator.fused[0][1] <= INSTRUCTION:
+                least = operator.flops / (npu.gemm.limit * ATTENTION * self.attention * self._sustained(operator.kind))
+                return max(least, moving) + max(npu.overhead, DECODE_KERNELS)
+            computing /= ATTENTION * self.attention
+        return max(computing, moving) + npu.overhead
 
     def cast_seconds(self, numbers: float, precision: str) -> float:
         """Time of the kernel that casts so many 16-bit numbers to a precision of an NPU with a curve [s]."""

@@ -97,7 +97,8 @@ def _domain_size(npus: int, most: int, given: Any) -> int:
     """
     if given is not None:
         if not _is_count(given, most) or npus % given:
-            raise Refusal(f"a 'domain' of at most {most} NPUs that divides {npus}", format_value(given))
+            fix = "numbers of NPUs with other domains are other alternatives of a choice of clusters"
+            raise Refusal(f"a 'domain' of at most {most} NPUs that divides {npus}", format_value(given), fix)
         return int(given)
     if npus <= most:
         return npus

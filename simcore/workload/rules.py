@@ -41,7 +41,11 @@ def _smaller_domains(design: Design, together: int) -> str:
     whole = any(size in node.scale_up.domains for node in nodes_sold_with(cluster.npu.name))
     if not whole or odd == 1 or together % odd or batch % odd == 0:
         return ""
-    return f", or {1 << size.bit_length() - 1} NPUs of each domain of {size} ('domain' of a fabric)"
+    part = 1 << size.bit_length() - 1
+    number = max(part, round(cluster.npus / part) * part)
+    while number > part and batch % (number // (number & -number)):
+        number -= part
+    return f", or {part} NPUs of each domain of {size}: {number:,} NPUs with 'domain: {part}'"
 
 
 def precision_problems(design: Design) -> Iterator[Problem]:

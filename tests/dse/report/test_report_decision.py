@@ -318,16 +318,22 @@ def test_the_first_sentence_says_what_an_npu_is_where_that_was_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("npu", "said"),
+    ("npu", "prices", "said"),
     [
-        ("tpu-v6e", "tpu-v6e can be had in Google's cloud alone, whatever its price here."),
-        ("a100-80gb", "Servers with a100-80gb were sold until 2024."),
-        ("h100-80gb", ""),
+        ("tpu-v6e", "libra", "tpu-v6e can be had in Google's cloud alone, whatever its price here."),
+        (
+            "tpu-v6e",
+            "street-2025",
+            "tpu-v6e can be had in Google's cloud alone, whatever its price here: between 4,375 and 16,250 $, assumed, "
+            "so a choice by money needs an offer.",
+        ),
+        ("a100-80gb", "libra", "Servers with a100-80gb were sold until 2024."),
+        ("h100-80gb", "libra", ""),
     ],
 )
-def test_where_or_until_when_an_npu_could_be_had_is_said(npu: str, said: str) -> None:
+def test_where_or_until_when_an_npu_could_be_had_is_said(npu: str, prices: str, said: str) -> None:
     made = trial(0, 1.0, 1e7)
-    design: dict[str, Any] = dict(made.design or {})
+    design: dict[str, Any] = {**(made.design or {}), "cost": prices}
     record = studies.record([replace(made, design={**design, "cluster": {**design["cluster"], "npu": npu}})])
     assert describe_orders(record, record.trials[0]) == said
 

@@ -91,7 +91,7 @@ def test_two_designs_of_the_same_parts_are_told_apart_by_their_price(study: tupl
 def test_the_reports_tell_the_interval_of_money(study: tuple[StudyRecord, Summary]) -> None:
     record, summary = study
     sentence = describe_decision(record, summary).sentences[1]
-    assert sentence.count("nine times in ten") == 2  # of the time, of the price
+    assert sentence.count("nine times in ten") == 3  # of the time, of the price, of money that depends on the time
     assert "Prices: cost " in " ".join(text for text, _ in screen(record, summary, 80))
     shown = gather_facts(record, summary, summary.front[0])
     assert set(NAMES) < set(shown.intervals)
