@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dse.buy.regret import REGRET
 from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
@@ -28,7 +24,7 @@ from dse.report.choice import (
     thinning,
     updates_old,
 )
-from dse.report.families import RESOLUTION, TOLD_APART, Family, families
+from dse.report.families import Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.limits import describe_kept_limits, describe_near_limits
@@ -37,24 +33,18 @@ from dse.report.nearest import LOOKED_AT
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.reasons import describe_load, fullness
+from dse.report.rival import describe_rival
 from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room
 from dse.report.runnable import runs_otherwise
-from dse.report.sensitivity import NO_CHANGE, format_change
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
-from dse.space.objective import Objective, losses
+from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
-from dse.whatif.drawn import is_drawn
 from simcore.metrics import moves
 
-_NEAR_VALUES = 0.1
-"""Values that differ by less are near; a difference that is larger and uncertain is not sure."""
-_NEAR_TEXT = "too near to tell"
-_FAR = 0.25
-"""By which share of its mean an objective of a design may differ that is still a rival."""
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
@@ -260,16 +250,17 @@ def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_i
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     found = families(record, summary)
     pay = payoff(record, summary)
+    stands_for = pick_of_front(record, summary)
     dearer = None if pay is None or costs_more(record, trial, pay.trial, (pay.price, pay.bought)) else pay
-    clauses = [] if dearer is None else [_describe_payoff(dearer, trial)]
+    clauses = [] if dearer is None else [_describe_payoff(dearer, dearer.trial.number in (trial.number, stands_for))]
     clauses += [clause for clause in _changes(record, summary, trial, found) if clause]
     text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _describe_payoff(pay: Payoff, trial: TrialRecord) -> str:
+def _describe_payoff(pay: Payoff, here: bool) -> str:
+    """Where money stops to pay; `here` where the design to build, or that which it stands for, is there."""
     price, bought = (format_with_unit(pay.trial.values[o.name], o.unit, o.name) for o in (pay.price, pay.bought))
-    here = pay.trial.number == trial.number
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
     what = clean_text(label(pay.bought.name))
     if pay.after is None and here:
@@ -289,7 +280,7 @@ def _of(gain: float | None) -> str:
 
 
 def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Iterator[str]:
-    yield _rival(record, summary, trial, found)
+    yield describe_rival(record, summary, trial, found)
     yield describe_room(record, trial)
     at_prices = _at_prices(record, summary, found) if summary.knee == trial.number else ()
     answers = (*at_prices, *_at_batches(summary, trial))
@@ -297,58 +288,6 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
     kept = " and ".join(text for text, changes in answers if not changes)
     yield f"{kept} keep it" if kept else ""
     yield describe_near_limits(trial)
-
-
-def _rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
-    """The family whose chosen design is nearest in its objectives, not equal in all of them, nor passed over."""
-    equal = (trial.number, *summary.equals.get(trial.number, ()), pick_of_front(record, summary))
-    others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
-    if not others:
-        return ""
-    by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
-    points = record.losses((trial, *(by_number[family.chosen] for family in others)))
-    size = abs(points).mean(axis=0)
-    far = (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
-    rival, lead = others[int(far.argmin())], "closest rival:"
-    if far.min() >= _FAR:
-        beside = "beside other machines, " if _is_machine_near(record, summary, points[0], size) else ""
-        lead = f"{beside}no rival is near; the closest is"
-    changes = [_against(o, summary, trial, by_number[rival.chosen]) for o in record.objectives]
-    worse = points[1 + others.index(rival)] > points[0]
-    doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
-    named = f"trial {rival.chosen}{f' ({rival.name})' if rival.name else ''}, {', '.join(changes)}"
-    if runs_otherwise(by_number[rival.chosen]):
-        return f"{lead} {named}, which its stack does not run as it is"
-    return f"{lead} {named}{': as good a choice until both are measured' if doubts and all(doubts) else ''}"
-
-
-def _is_machine_near(
-    record: StudyRecord, summary: Summary, own: NDArray[np.float64], size: NDArray[np.float64]
-) -> bool:
-    """Whether the best design on a machine that the front leaves out is near, by the `size` of the objectives."""
-    found = () if summary.what_if.scenarios is None else summary.what_if.scenarios.machines
-    known = losses(record.objectives, [machine.values for machine in found])
-    return bool(len(known) and ((abs(known - own) / (size + (size == 0))).max(axis=1) < _FAR).any())
-
-
-def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
-    """How a rival differs in one objective, and whether that can be told."""
-    before, after = trial.values[objective.name], rival.values[objective.name]
-    if objective.name.endswith(REGRET):
-        return f"regret {format_percent(before)} to {format_percent(after)}"
-    share = objective.sign * (after - before) / abs(before) if before else None
-    text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
-    scenarios = summary.what_if.scenarios
-    timed = any(moves(name, "time") for name in objective.names)
-    drawn = timed or is_drawn(objective)
-    known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
-    if share is not None and abs(share) < NO_CHANGE:
-        return text
-    if drawn and known is not None:
-        doubt = _NEAR_TEXT if share is not None and abs(share) < _NEAR_VALUES else "not sure"
-        return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
-    near = timed and share is not None and abs(share) < RESOLUTION
-    return f"{text} ({_NEAR_TEXT})" if near else text
 
 
 _Answer = tuple[str, bool]

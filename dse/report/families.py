@@ -53,6 +53,8 @@ KIND = tuple(aspect for part in _PARTS for aspect in part)
 _NAMED = ("precision", "batch", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory", "software")
 _OTHER_MACHINE = 2.0
 """What another NPU, stack or precision adds to a distance: it is decided apart, however alike the times are."""
+_MORE = 2
+"""Families that are told beyond the usual number where designs have several machines, stacks or precisions."""
 _LARGEST_LOG = 7.0
 _LOOKED_AT = 20_000
 """The best designs of a study with one objective, among which kinds are looked for."""
@@ -177,7 +179,8 @@ def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord
     if len(front) == 1:
         return [list(front)]
     compared = [front[index] for index in spread_indices(len(front), _LARGEST)]
-    labels = _labels(distances(record, summary, compared, compared), most_families(len(record.objectives)))
+    several = min(_MORE, len({*map(_machine, compared)}) - 1)
+    labels = _labels(distances(record, summary, compared, compared), most_families(len(record.objectives)) + several)
     if len(compared) < len(front):
         labels = labels[distances(record, summary, front, compared).argmin(axis=1)]
     groups: dict[int, list[TrialRecord]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dse.evaluate.pareto import dominated_mask
@@ -32,11 +33,11 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    own = _built(record, summary) if found else None
+    own = _built(record, summary) if found or scenarios.stacks else None
     told = _describe_found(record, "Other machines, by the best designs found on them", found, _precision(own))
     if found:
         told = f"{told}{_describe_built(own, scenarios.built)}."
-    stacks = sorted(scenarios.stacks, key=lambda stack: -stack.on_front)
+    stacks = [_on_machine(stack, own) for stack in sorted(scenarios.stacks, key=lambda stack: -stack.on_front)]
     beside = _describe_found(record, "Other stacks, by the best designs of the study with them", stacks)
     barred = [
         f"{clean_text(name)}{f' (the nearest: {_shortly(why)})' if why else ''}"
@@ -93,6 +94,12 @@ def _built(record: StudyRecord, summary: Summary) -> Mapping[str, Any] | None:
 def _precision(document: Mapping[str, Any] | None) -> str:
     """What a design computes in; empty where it has several workloads, or none is known."""
     return clean_text(str(value_at(document or {}, "workload.precision") or ""))
+
+
+def _on_machine(stack: Machine, own: Mapping[str, Any] | None) -> Machine:
+    """A stack, named with the machine where that is not the one to build, which the document `own` has."""
+    name = machine_of(stack.design)
+    return stack if name == machine_of(own) else replace(stack, name=f"{stack.name} on {name}")
 
 
 def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine], precision: str = "") -> str:

@@ -26,6 +26,7 @@ from simcore.uncertainty.draws import Draws
 from simcore.uncertainty.failing import draw_failures
 from simcore.uncertainty.priced import draw_costs
 from simcore.uncertainty.together import draw_time_alone, draw_times
+from simcore.workload.base import kind_of
 
 Floats = NDArray[np.float64]
 DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco", "failures")
@@ -88,12 +89,16 @@ def draw_trials(
 
 
 def _told_apart(trial: TrialRecord, design: Design) -> tuple[object, ...]:
-    """What the model can tell a job's layout by: where all of it is equal, a key that differs has no effect on it."""
+    """What the model can tell a job's layout by: where all of it is equal, a key that differs has no effect on it.
+
+    How many replicas of a model serve, each its own requests, has none: nothing passes between them.
+    """
     assert trial.metrics is not None
-    p = design.parallelism
-    sizes = p.tensor, p.pipeline, p.context, design.data, p.expert, design.microbatch, design.workload.global_batch
-    parts = design.cluster.npu.name, design.cluster.npus, design.software.name, design.workload.precision
-    return trial.metrics["iteration_time_s"], *sizes, *parts
+    p, replicas = design.parallelism, design.data
+    sizes = p.tensor, p.pipeline, p.context, p.expert, design.microbatch, design.workload.global_batch / replicas
+    parts = design.cluster.npu.name, design.software.name, design.workload.precision
+    trained = (replicas, design.cluster.npus) if kind_of(design.workload).trained else ()
+    return trial.metrics["iteration_time_s"], *sizes, *parts, *trained
 
 
 def _draw(trial: TrialRecord, design: Design, time: Floats, draws: Draws) -> Drawn:

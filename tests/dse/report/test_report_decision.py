@@ -131,7 +131,7 @@ def test_a_memory_without_room_is_told_with_the_nearest_design_that_has_some() -
 def test_a_rival_that_its_stack_runs_otherwise_is_not_called_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     near = studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.12, 1.99e7, 16)])
     picked = decided(near).trial
-    monkeypatch.setattr("dse.report.decision.runs_otherwise", lambda trial: trial.number != picked)
+    monkeypatch.setattr("dse.report.rival.runs_otherwise", lambda trial: trial.number != picked)
     told = decided(near).sentences[2]
     assert ", which its stack does not run as it is" in told
     assert "as good a choice" not in told

@@ -13,6 +13,7 @@ from tiny_spaces import TINY
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import surer
 from dse.report.decision import describe_decision
 from dse.report.limits import describe_kept_limits
 from dse.report.summary import summarize
@@ -122,3 +123,23 @@ def test_a_decision_says_how_often_the_design_keeps_its_limits_and_which_one_doe
     )
     assert told(cheapest, {first.number: 0.92, other.number: 0.99}).endswith("in 92 % of the scenarios.")
     assert told(cheapest, {first.number: 0.97, other.number: 0.99}) == ""
+
+
+@pytest.mark.parametrize(("share", "worse", "built"), [(0.77, 0.005, True), (0.77, 0.03, False), (0.69, 0.005, False)])
+def test_of_designs_that_are_as_good_the_one_is_built_that_is_surer_to_keep_the_limits(
+    cheapest: StudyRecord, share: float, worse: float, built: bool
+) -> None:
+    first, other = cheapest.front[0], dearer(cheapest)
+    values = {"cost.total": first.values["cost.total"] * (1 + worse)}
+    trials = [replace(other, values=values) if trial.number == other.number else trial for trial in cheapest.trials]
+    record = replace(cheapest, trials=tuple(trials))
+    sure = {first.number: 0.66, other.number: share}
+    known = {number: Sureness(None, 1.0, 0.0, 0.0, kept={LIMIT: kept}) for number, kept in sure.items()}
+    members, others = {first.number: known[first.number]}, {other.number: known[other.number]}
+    scenarios = Scenarios(COUNT, tuple(known), members, first.number, {}, others)
+    summary = summarize(record, replace(NOTHING, scenarios=scenarios))
+    assert (surer(record, summary, first.number) == other.number) is built
+    decision = describe_decision(record, summary)
+    assert (decision.trial == other.number) is built
+    told = "better by less than 2.5 %, but it keeps its limits in 66 % of the scenarios, this one in 77 %."
+    assert any(told in sentence for sentence in decision.sentences) is built

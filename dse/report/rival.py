@@ -1,0 +1,99 @@
+"""The rival of the design to build: the nearest one of another kind, and whether the two can be told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.buy.regret import REGRET
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import pick_of_front
+from dse.report.describe import compare, headline
+from dse.report.families import KIND, RESOLUTION, TOLD_APART, Family
+from dse.report.nearest import nearest
+from dse.report.runnable import runs_otherwise
+from dse.report.sensitivity import NO_CHANGE, format_change
+from dse.report.summary import Summary
+from dse.report.units import clean_text, format_percent, short_label
+from dse.space.objective import Objective, losses
+from dse.whatif.drawn import is_drawn
+from simcore.metrics import moves
+
+_NEAR_VALUES = 0.1
+"""Values that differ by less are near; a difference that is larger and uncertain is not sure."""
+_NEAR_TEXT = "too near to tell"
+_FAR = 0.25
+"""By which share of its mean an objective of a design may differ that is still a rival."""
+_TOLD = 4
+"""Differences that are told of a rival that is no member of the front."""
+
+
+def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
+    """How the nearest design of another family differs: neither equal in all objectives, nor passed over.
+
+    Where the front is one design, the nearest feasible one of another kind; empty without any.
+    """
+    equal = (trial.number, *summary.equals.get(trial.number, ()), pick_of_front(record, summary))
+    others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
+    if others:
+        by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
+        rivals = [(by_number[family.chosen], family.name) for family in others]
+    else:
+        rivals = _behind(record, trial)
+    if not rivals:
+        return ""
+    points = record.losses((trial, *(rival for rival, _ in rivals)))
+    size = abs(points).mean(axis=0)
+    far = (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
+    place = int(far.argmin())
+    (rival, name), lead = rivals[place], "closest rival:"
+    if far.min() >= _FAR:
+        beside = "beside other machines, " if _is_machine_near(record, summary, points[0], size) else ""
+        lead = f"{beside}no rival is near; the closest is"
+    changes = [_against(o, summary, trial, rival) for o in record.objectives]
+    worse = points[1 + place] > points[0]
+    doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
+    named = f"trial {rival.number}{f' ({name})' if name else ''}, {', '.join(changes)}"
+    if runs_otherwise(rival):
+        return f"{lead} {named}, which its stack does not run as it is"
+    return f"{lead} {named}{': as good a choice until both are measured' if doubts and all(doubts) else ''}"
+
+
+def _behind(record: StudyRecord, trial: TrialRecord) -> list[tuple[TrialRecord, str]]:
+    """The nearest feasible design of another kind behind a front of one design, and in what it differs."""
+    if len(record.front) != 1 or trial.workloads or trial.decided_document is None:
+        return []
+    kind = headline(trial.decided_document, KIND)
+    rival = nearest(record, trial, lambda other: headline(other.decided_document, KIND) != kind)
+    if rival is None:
+        return []
+    return [(rival, ", ".join(compare([trial.decided_document, rival.decided_document], KIND).phrases[1][:_TOLD]))]
+
+
+def _is_machine_near(
+    record: StudyRecord, summary: Summary, own: NDArray[np.float64], size: NDArray[np.float64]
+) -> bool:
+    """Whether the best design on a machine that the front leaves out is near, by the `size` of the objectives."""
+    found = () if summary.what_if.scenarios is None else summary.what_if.scenarios.machines
+    known = losses(record.objectives, [machine.values for machine in found])
+    return bool(len(known) and ((abs(known - own) / (size + (size == 0))).max(axis=1) < _FAR).any())
+
+
+def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: TrialRecord) -> str:
+    """How a rival differs in one objective, and whether that can be told."""
+    before, after = trial.values[objective.name], rival.values[objective.name]
+    if objective.name.endswith(REGRET):
+        return f"regret {format_percent(before)} to {format_percent(after)}"
+    share = objective.sign * (after - before) / abs(before) if before else None
+    text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
+    scenarios = summary.what_if.scenarios
+    timed = any(moves(name, "time") for name in objective.names)
+    drawn = timed or is_drawn(objective)
+    known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
+    if share is not None and abs(share) < NO_CHANGE:
+        return text
+    if drawn and known is not None:
+        doubt = _NEAR_TEXT if share is not None and abs(share) < _NEAR_VALUES else "not sure"
+        return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
+    near = timed and share is not None and abs(share) < RESOLUTION
+    return f"{text} ({_NEAR_TEXT})" if near else text
