@@ -94,12 +94,12 @@ def surer(record: StudyRecord, summary: Summary, number: int) -> int:
     own, picked = known.get(number), record.trials.numbered(number)
     if own is None or own.is_safe or picked is None:
         return number
-    kept = {trial: min(sure.least_kept, SAFE) for trial, sure in known.items()}
+    kept = {contender: min(sure.least_kept, SAFE) for contender, sure in known.items()}
     others = record.feasible_trials.numbered_among(n for n, share in kept.items() if share >= kept[number] + SURER)
     worse = shares_worse(record, others, picked) if others else np.empty(0)
-    near = [(kept[trial.number], -far, -trial.number) for trial, far in zip(others, worse, strict=True) if far < ROOM]
-    nearest = [one for one in near if one[0] > max(near)[0] - SURER]
-    return -max(nearest, key=lambda one: one[1:])[2] if nearest else number
+    near = [(far, other.number) for far, other in zip(worse.tolist(), others, strict=True) if far < ROOM]
+    most = max((kept[other] for _, other in near), default=0.0)
+    return min(((far, other) for far, other in near if kept[other] > most - SURER), default=(0.0, number))[1]
 
 
 class _Uncounted(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, InputWarning, Problem
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -23,7 +24,10 @@ class FolderLock:
         self._lock: FileLock | None = None
 
     def acquire(self) -> None:
-        """Take the right. Raises `InputError` where another driver has it."""
+        """Take the right. Raises `InputError` where another driver has it.
+
+        Warns (`InputWarning`) where the file system has no locks.
+        """
         import filelock
 
         lock = filelock.FileLock(self._folder / _LOCK)
@@ -34,12 +38,19 @@ class FolderLock:
             raise InputError(
                 [Problem((), "a folder that no other run writes to", "one that does", fix)], str(self._folder)
             ) from None
+        except OSError as error:
+            told = (
+                f"{self._folder}: cannot be locked ({error.strerror or error}); no other run may write to it meanwhile"
+            )
+            warnings.warn(told, InputWarning, stacklevel=2)
+            return
         self._lock = lock
 
     def release(self) -> None:
         """Give the right back, if it was taken, and leave nothing in the folder."""
         if self._lock is not None:
-            (self._folder / _LOCK).unlink(missing_ok=True)  # before others can have it: they notice, and make a new one
+            with suppress(PermissionError):  # of Windows, where an open file stays
+                (self._folder / _LOCK).unlink(missing_ok=True)  # while it is locked: who waits for it makes a new one
             self._lock.release()
             self._lock = None
 

@@ -21,6 +21,7 @@ from dse.report.terminal import screen
 from dse.whatif.answers import NOTHING, AtBatch, Machine, Scenarios, Sureness, WhatIf
 from simcore import simulate
 from simcore.check.load import design_from
+from simcore.document.problem import InputError
 
 
 def decided(record: StudyRecord, what_if: WhatIf = NOTHING) -> Decision:
@@ -551,3 +552,36 @@ def test_nothing_feasible_has_no_decision() -> None:
     assert decided(studies.infeasible_only()) == Decision(None, (), ())
     record = studies.infeasible_only()
     assert recommended(record, summarize(record)) is None
+
+
+def test_behind_a_front_of_one_design_the_nearest_of_another_kind_is_the_rival() -> None:
+    record = studies.record(
+        [trial(0, 1.0, 2e7), trial(1, 1.01, 2.01e7), trial(2, 1.02, 2.1e7, 4), trial(3, 1.2, 3e7, 4)]
+    )
+    assert len(record.front) == 1
+    assert "closest rival: trial 2 (t4 p16 d16), time +2.0 % (too near to tell), cost +5.0 %" in " ".join(
+        decided(record).sentences
+    ).replace("Closest", "closest")
+
+
+@pytest.mark.parametrize(("memory", "said"), [(0.7, True), (0.3, False)])
+def test_computing_that_the_memory_bounds_is_said_to(memory: float, said: bool) -> None:
+    made = trial(0, 1.0, 2e7)
+    activity = {"tensor": 1.0 - memory, "memory": memory, "wait": 0.0, "idle": 0.0}
+    power = {"mean": 1e6, "peak": 1e6, "rack": 1e4, "npus": 5e5, "rest": 5e5, "activity": activity}
+    record = studies.record([replace(made, metrics={**(made.metrics or {}), "power": power})])
+    assert (" 70 % of it at the memory's bandwidth)" in " ".join(decided(record).sentences)) is said
+
+
+def test_a_job_that_would_leave_a_part_of_each_domain_empty_is_told_so_where_a_machine_is_barred() -> None:
+    with pytest.raises(InputError) as caught:
+        design_from(
+            {
+                "workload": {"model": "llama3-70b", "global_batch": 2048},
+                "parallelism": {"data": 1152},
+                "cluster": {"npu": "gb200", "fabric": "gb200-nvl72", "npus": 1152},
+            }
+        )
+    scenarios = Scenarios(100, (0,), {}, 0, {}, barred={"gb200": str(caught.value.problems[0])})
+    said = " ".join(decided(three(), replace(NOTHING, scenarios=scenarios)).sentences)
+    assert "got 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 1,024 NPUs with 'domain: 64')." in said

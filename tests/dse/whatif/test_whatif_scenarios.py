@@ -13,7 +13,7 @@ from asked_studies import answer_what_if
 from tiny_spaces import TINY
 
 from dse.evaluate.pareto import front_mask
-from dse.evaluate.record import StudyRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -22,9 +22,10 @@ from dse.space.space import space_from
 from dse.whatif import scenarios as asking
 from dse.whatif.answers import Scenarios
 from dse.whatif.batches import rivals
-from dse.whatif.drawn import draw_trials
+from dse.whatif.drawn import _told_apart, draw_trials
 from dse.whatif.scenarios import COUNT, ask_scenarios, regret, shortfall
-from simcore.check.load import parse_design
+from simcore import simulate
+from simcore.check.load import design_from, parse_design
 from simcore.document.text import parse_document
 from simcore.uncertainty import draws
 
@@ -246,3 +247,20 @@ def test_a_collective_alone_has_scenarios_without_an_interval(tmp_path: Path) ->
     assert found is not None
     assert {sure.interval for sure in found.members.values()} == {None}
     assert max(sure.on_front for sure in found.members.values()) > 0.5
+
+
+def test_replicas_of_a_server_are_alike_and_those_of_a_training_are_not() -> None:
+    def key(workload: dict[str, Any], replicas: int) -> tuple[object, ...]:
+        document = {
+            "workload": {"model": "llama3-8b", **workload},
+            "parallelism": {"data": replicas},
+            "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": replicas},
+        }
+        design = design_from(document)
+        metrics = simulate(design).document()
+        return _told_apart(TrialRecord(0, "feasible", {}, {}, {}, document, metrics), design)
+
+    served = {"prompt_length": 128, "output_length": 8}
+    assert key({"global_batch": 8, **served}, 8) == key({"global_batch": 16, **served}, 16)
+    assert key({"global_batch": 8, **served}, 8) != key({"global_batch": 32, **served}, 16)
+    assert key({"global_batch": 8}, 8) != key({"global_batch": 16}, 16)
