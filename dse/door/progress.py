@@ -36,11 +36,11 @@ STATUS_SECONDS = 0.5
 
 def _limit(trials: int, combinations: float) -> str:
     if combinations <= trials < ENDLESS:
-        return f"at most {_counted(round(combinations))}, one for each combination"
-    return _counted(trials) if trials < ENDLESS else "as many trials as it needs"
+        return f"at most {_say_trials(round(combinations))}, one for each combination"
+    return _say_trials(trials) if trials < ENDLESS else "as many trials as it needs"
 
 
-def _counted(trials: int) -> str:
+def _say_trials(trials: int) -> str:
     return f"{trials} trial{'' if trials == 1 else 's'}"
 
 
@@ -116,7 +116,7 @@ class Progress(Watcher):
         """The study begins; `known` trials come from the journal."""
         self._begun = time.monotonic()
         self.done, self._searching = known, True
-        resumed = f", {_counted(known)} from the journal" if known else ""
+        resumed = f", {_say_trials(known)} from the journal" if known else ""
         self._display.say(f"{self._space.name}: {sampler}, {_limit(self._asked, self._combinations)}{resumed}")
         if self._space.hypothetical not in ("", "said"):
             self._display.say(f"{NOTICES[self._space.hypothetical]} To settle it {ADVICE}.")
@@ -183,7 +183,7 @@ class Progress(Watcher):
                 self._display.show(self._describe, None)
 
     def _counted(self) -> str:
-        return f"{self.done}/{_counted(self._trials)}" if self._trials < ENDLESS else _counted(self.done)
+        return f"{self.done}/{_say_trials(self._trials)}" if self._trials < ENDLESS else _say_trials(self.done)
 
     def _describe(self) -> str:
         return f"{self._counted()} · {self._state()}"
@@ -222,7 +222,7 @@ class Progress(Watcher):
         """One last line of the search."""
         if self._searching and self.done:
             took = time.monotonic() - self._begun
-            self._display.say(f"{_counted(self.done)} in {took:.1f} s · {self._state()}")
+            self._display.say(f"{_say_trials(self.done)} in {took:.1f} s · {self._state()}")
         self._searching = False
 
     def __exit__(

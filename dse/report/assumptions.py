@@ -105,11 +105,7 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     listed = price_list(trial)
     if listed is None or trial.metrics is None:
         return ""
-    own = _has_own_price(trial, listed)
-    told = [
-        (what, "as the space has it" if part == "npu" and own else source)
-        for part, what, source in _parts(trial.metrics, listed)
-    ]
+    told = list(_parts(trial, trial.metrics, listed))
     sources = {source for _, source in told}
     same = len(sources) == 1 < len(told)
     parts = [f"{what})" if same else f"{what}, {source})" for what, source in told]
@@ -125,8 +121,8 @@ def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:
     return isinstance(npu, Mapping) and "price" in npu and not listed.by_parts and npu.get("name") not in listed.npu
 
 
-def _parts(metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str, str, str]]:
-    """The parts worth saying, what is paid for each with its share, the bracket still open, and the price's source."""
+def _parts(trial: TrialRecord, metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str, str]]:
+    """What is paid for each part worth saying with its share, the bracket still open, and the price's source."""
     cost, npus = metrics["cost"], metrics["npus"]
     said = {
         "npu": _dollars(cost["npu"] / npus),
@@ -139,7 +135,8 @@ def _parts(metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str,
     named = [part for part in sorted(said, key=lambda name: -paid[name]) if paid[part] > WORTH_SAYING * cost["total"]]
     for place, part in enumerate(named):
         share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
-        yield part, f"{said[part]} ({share}", _source(listed, part)
+        own = part == "npu" and _has_own_price(trial, listed)
+        yield f"{said[part]} ({share}", "as the space has it" if own else _source(listed, part)
 
 
 def _terms(listed: PriceList) -> Iterator[str]:

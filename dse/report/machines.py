@@ -33,7 +33,8 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     if scenarios is None:
         return ""
     found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    own = _built(record, summary) if found or scenarios.stacks else None
+    built = _built(record, summary) if found or scenarios.stacks else None
+    own = None if built is None else built.design
     told = _describe_found(record, "Other machines, by the best designs found on them", found, _precision(own))
     if found:
         told = f"{told}{_describe_built(own, scenarios.built)}."
@@ -51,8 +52,7 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
 
 def _describe_bought(record: StudyRecord, summary: Summary) -> str:
     """The nearest cluster on each machine but the one to build, and that nobody knows how sure that is."""
-    number = recommended(record, summary)
-    built = None if number is None else record.feasible_trials.numbered(number)
+    built = _built(record, summary)
     if built is None:
         return ""
     trials = record.feasible_trials.select(record.feasible_trials.designed)
@@ -84,11 +84,10 @@ def _describe_built(own: Mapping[str, Any] | None, built: Mapping[str, float]) -
     return f"; {clean_text(name)}, which is to be built, in {format_percent(built[name])}" if name in built else ""
 
 
-def _built(record: StudyRecord, summary: Summary) -> Mapping[str, Any] | None:
-    """The document of the design to build."""
+def _built(record: StudyRecord, summary: Summary) -> TrialRecord | None:
+    """The design to build."""
     number = recommended(record, summary)
-    trial = None if number is None else record.feasible_trials.numbered(number)
-    return None if trial is None else trial.design
+    return None if number is None else record.feasible_trials.numbered(number)
 
 
 def _precision(document: Mapping[str, Any] | None) -> str:

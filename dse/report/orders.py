@@ -80,11 +80,10 @@ def _describe_offer(trial: TrialRecord) -> str:
 
 
 def _describe_assumed(trial: TrialRecord, nodes: Sequence[Node]) -> str:
-    """Between which prices its list assumes an NPU of such nodes to be; empty where the list does not have them."""
+    """Between which prices its list assumes an NPU of such nodes to be; empty where the list does not, or has none."""
     listed = price_list(trial)
-    prices = [(node, listed.nodes[node.name]) for node in nodes if listed is not None and node.name in listed.nodes]
-    if not prices:
+    node = next((node for node in nodes if listed is not None and node.name in listed.nodes), None)
+    if listed is None or node is None or not (price := listed.nodes[node.name]).source.startswith("assumed"):
         return ""
-    node, price = prices[0]
     low, high = (format_brief(end / node.size) for end in (price.low, price.high))
     return f": between {low} and {high} $, assumed, so a choice by money needs an offer"

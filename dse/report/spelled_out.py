@@ -20,10 +20,10 @@ def name_of(section: Mapping[str, Any]) -> str:
     if not isinstance(name, str) or not name:
         return _NAMELESS
     entry = _entries().get(name)
-    return name if entry is None else f"{name} varied{_in_words(section, entry)}"
+    return name if entry is None else f"{name} varied{_describe_varied(section, entry)}"
 
 
-def _in_words(section: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+def _describe_varied(section: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     """What a section says in a word or two where its entry of the catalogue says nothing, or another word."""
     told = [
         f"{key} {value}"

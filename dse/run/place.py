@@ -46,7 +46,7 @@ class Place(Protocol):
         """The run writes no more trials."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunFolder:
     """A folder with `study.yaml`, the journal, and `proof.json` where there is a proof."""
 
@@ -56,7 +56,7 @@ class RunFolder:
     _lock: FolderLock = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_lock", FolderLock(self.path))
+        self._lock = FolderLock(self.path)
 
     def earlier(self, space: Space, document: Mapping[str, Any]) -> KeptTrials:
         """See `Place.earlier`."""
@@ -73,8 +73,7 @@ class RunFolder:
     def begin(self, space: Space, document: Mapping[str, Any]) -> TrialLog:
         """See `Place.begin`."""
         check_folder(self.path)
-        if not self.resume:
-            self._lock.acquire()
+        self._lock.acquire()
         forget_proof(self.path)
         write_study(self.path, document)
         keep(document, self.path)

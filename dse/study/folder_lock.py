@@ -24,10 +24,12 @@ class FolderLock:
         self._lock: FileLock | None = None
 
     def acquire(self) -> None:
-        """Take the right. Raises `InputError` where another driver has it.
+        """Take the right, if it was not taken yet. Raises `InputError` where another driver has it.
 
         Warns (`InputWarning`) where the file system has no locks.
         """
+        if self._lock is not None:
+            return
         import filelock
 
         lock = filelock.FileLock(self._folder / _LOCK)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from itertools import islice
 from statistics import NormalDist
 
+import numpy as np
+
 from dse.evaluate.pareto import shares_worse
-from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.constraint import Constraint
 from dse.whatif.answers import SAFE
@@ -61,15 +62,8 @@ def safe_designs(record: StudyRecord, trial: TrialRecord, limits: Sequence[Const
 
 def _keeps_distance(trial: TrialRecord, limits: Sequence[Constraint]) -> bool:
     stretch = time_stretch(trial)
-    return all(
-        limit.violation(_slowed(trial, limit.metrics, stretch[1] ** _ONE_SIDED), trial.design or {}) <= 0
-        if stretch is not None and any(moves(name, "time") for name in limit.metrics)
-        else trial.violations.get(limit.name, 0.0) <= -MARGIN
-        for limit in limits
-    )
-
-
-def _slowed(trial: TrialRecord, names: Sequence[str], by: float) -> dict[str, float | None]:
-    """Metrics of a trial whose time is `by` times what is predicted."""
-    known = trial_metrics(trial)
-    return {name: None if (value := known[name]) is None else value * by ** moves(name, "time") for name in names}
+    timed = [limit for limit in limits if stretch and any(moves(name, "time") for name in limit.metrics)]
+    if any(trial.violations.get(limit.name, 0.0) > -MARGIN for limit in limits if limit not in timed):
+        return False
+    slowed = Drawn(trial, {"time": np.array([stretch[1] ** _ONE_SIDED if stretch else 1.0])})
+    return all(share == 1.0 for share in share_kept(timed, slowed).values())

@@ -5,11 +5,11 @@ With the curve of its generation a matrix product takes what `simcore.compute.ma
 kernels reach and the device's own time for a kernel. Without a curve, a product of F FLOPs and Q bytes takes
 max(F / (e(F) x peak), Q / (r x bandwidth)) + overhead, with e(F) = limit x F / (F + half): small products do not fill
 the machine; fused attention has `ATTENTION` of that limit. Where few queries attend to a cache, its keys are spread
-the machine, and it takes its kernels (`DECODE_KERNELS`) in place of what small products miss. An operator of kind
-`memory` only moves its bytes. Either way none takes less than the software needs from one launch to
-the next (the pieces of a product share one): the host launches whatever the device is. An ideal NPU, without a curve
-and without overhead, has neither launches nor a slower attention. All terms fall with the peak and with the bandwidth,
-so a faster NPU is never slower.
+over the machine, and it takes its kernels (`DECODE_KERNELS`) in place of what small products miss. An operator of kind
+`memory` only moves its bytes. Either way none takes less than the software needs from one launch to the next (the
+pieces of a product share one): the host launches whatever the device is. An ideal NPU, without a curve and without
+overhead, has neither launches nor a slower attention. All terms fall with the peak and with the bandwidth, so a faster
+NPU is never slower.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ class Roofline(OperatorTimes):
         moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
-        computing = (operator.flops + npu.gemm.half) / (npu.gemm.limit * self._sustained(operator.kind))
-        if operator.kind == "flash" and not npu.is_ideal:
-            if operator.fused and operator.fused[0][1] <= INSTRUCTION:
-                least = operator.flops / (npu.gemm.limit * ATTENTION * self.attention * self._sustained(operator.kind))
-                return max(least, moving) + max(npu.overhead, DECODE_KERNELS)
+        fused = operator.kind == "flash" and not npu.is_ideal
+        decodes = fused and bool(operator.fused) and operator.fused[0][1] <= INSTRUCTION
+        missed = 0.0 if decodes else npu.gemm.half
+        computing = (operator.flops + missed) / (npu.gemm.limit * self._sustained(operator.kind))
+        if fused:
             computing /= ATTENTION * self.attention
-        return max(computing, moving) + npu.overhead
+        return max(computing, moving) + max(npu.overhead, DECODE_KERNELS if decodes else 0.0)
 
     def cast_seconds(self, numbers: float, precision: str) -> float:
         """Time of the kernel that casts so many 16-bit numbers to a precision of an NPU with a curve [s]."""

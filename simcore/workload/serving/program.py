@@ -43,7 +43,7 @@ def _served(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
     out of its graphs is mainly attention (its documentation, "CUDA Graphs").
     """
     return tuple(
-        op._replace(routed=False) if isinstance(op, Compute) else op
+        op._replace(routed=False) if isinstance(op, Compute) and op.routed else op
         for op in operators
         if getattr(op, "name", "") != "attention-dropout"
     )
