@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from simcore.design.design import Design
+from simcore.design.library import Library
 from simcore.design.npu import Npu
 from simcore.design.once import once_for
 from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
+from simcore.design.usual_library import USUAL
 
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
@@ -95,9 +97,7 @@ def provenance(design: Design) -> dict[str, str]:
         "interval": _of_interval(found),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
-        library = design.library_of(dimension)
-        said = AS_DESIGNED if library is None else f"{library.name or 'library'}: fitted on measured collectives"
-        told[f"network {index}"] = said
+        told[f"network {index}"] = _of_links(design.library_of(dimension))
     if (transport := design.cluster.transport) is not None:
         told["transport"] = _of_transport(transport)
     if npu.curve is not None:
@@ -107,6 +107,14 @@ def provenance(design: Design) -> dict[str, str]:
     if design.cluster.power_cap is not None:
         told["power cap"] = "clocks by measurements on an H100 under caps (simcore/design/power_cap.py)"
     return told
+
+
+def _of_links(library: Library | None) -> str:
+    if library is None:
+        return AS_DESIGNED
+    if library.name == USUAL:
+        return "links as the design says, a library as on measured devices, by the memory's bandwidth: assumed"
+    return f"{library.name or 'library'}: fitted on measured collectives"
 
 
 def _of_transport(transport: Transport) -> str:

@@ -30,6 +30,7 @@ from simcore.design.reliability import NamedReliability, usual_reliability
 from simcore.design.same import Same
 from simcore.design.software import NamedSoftware, Software, usual_software
 from simcore.design.system import System
+from simcore.design.usual_library import USUAL, npus_library
 from simcore.design.workload import AnyWorkload, names_no_files, workload_tag
 from simcore.document.field import Flag, Frozen
 from simcore.document.problem import Refusal
@@ -184,12 +185,13 @@ class Design(Frozen):
     def library_of(self, dimension: Dimension) -> Library | None:
         """What the library of collectives adds to the links of a dimension: its own, else, inside a node, its NPUs'.
 
-        A collective that is asked for alone has the links alone, unless its dimension names a library.
+        A collective that is asked for alone has the links alone, unless its dimension names a library. An efficiency
+        is what such a library reaches: beside it nothing is assumed of NPUs whose collectives were not measured.
         """
-        curve = self.cluster.npu.curve
-        if dimension.library is not None or curve is None or dimension.tier == "pod" or not self.workload.computes:
+        if dimension.library is not None or dimension.tier == "pod" or not self.workload.computes:
             return dimension.library
-        return curve.library
+        its = npus_library(self.cluster.npu)
+        return None if its is not None and its.name == USUAL and dimension.efficiency != 1.0 else its
 
     @property
     def expanded_memory(self) -> ExpandedMemory | None:

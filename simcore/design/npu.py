@@ -117,7 +117,7 @@ class Npu(Frozen):
     """Time a kernel takes beyond its roofline [s]; 0 without a `curve`: an ideal NPU, which software does not slow."""
     fuses: Flag = False
     """Whether a compiler of its own fuses norms, activations and residuals, as those of TPUs and Gaudis do; else they
-    are the kernels of the software that runs on it."""
+    are the kernels of the software that runs on it, and collectives pass through its memory as NCCL's do."""
     multiprocessors: Count | None = None
     """Streaming multiprocessors."""
     flops_per_clock: Count | None = None

@@ -25,6 +25,8 @@ _DECIMAL["K"] = _DECIMAL["k"]
 _BINARY: _Units = {f"{prefix}i": Fraction(1024) ** power for power, prefix in enumerate("KMGTP", 1)}
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*?)\s*")
 
+_CALLED = {"money": "an amount of money", "compute": "a rate of computing", "work": "an amount of work"}
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -33,6 +35,12 @@ class Kind:
     name: str
     units: _Units
     written: tuple[str, ...]
+
+    @property
+    def called(self) -> str:
+        """One of this kind, for messages."""
+        article = "an" if self.name[0] in "aeiou" else "a"
+        return _CALLED.get(self.name, f"{article} {self.name}")
 
     @property
     def example(self) -> str:
@@ -95,18 +103,18 @@ def parse_quantity(text: str, kind_name: str) -> float:
     kind = KINDS[kind_name]
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise Refusal(f"a {kind.name} such as {kind.example}", f"'{text}'")
+        raise Refusal(f"{kind.called} such as {kind.example}", f"'{text}'")
     number, unit = match[1], match[2]
     if unit in kind.units:
         try:
             return float(Fraction(number) * kind.units[unit])
         except (OverflowError, ValueError):  # or more digits than Python reads
-            raise Refusal(f"a {kind.name} that is a number", f"'{text}', which is too large") from None
+            raise Refusal(f"{kind.called} that is a number", f"'{text}', which is too large") from None
     if not unit:
-        raise Refusal(f"a {kind.name} with its unit, such as {kind.example}", f"'{text}' without one")
-    others = [other.name for other in KINDS.values() if unit in other.units]
-    what = f"a {others[0]} ('{text}')" if others else f"'{text}' with the unknown unit '{unit}'"
-    raise Refusal(f"a {kind.name} such as {kind.example}", what)
+        raise Refusal(f"{kind.called} with its unit, such as {kind.example}", f"'{text}' without one")
+    others = [other.called for other in KINDS.values() if unit in other.units]
+    what = f"{others[0]} ('{text}')" if others else f"'{text}' with the unknown unit '{unit}'"
+    raise Refusal(f"{kind.called} such as {kind.example}", what)
 
 
 @lru_cache(maxsize=4096)
@@ -146,7 +154,7 @@ def _make_validator(kind_name: str) -> Any:
         if isinstance(value, str):
             return parse_quantity(value, kind_name)
         kind = KINDS[kind_name]
-        raise Refusal(f"a {kind.name} with its unit, such as {kind.example}", f"{value!r} without one")
+        raise Refusal(f"{kind.called} with its unit, such as {kind.example}", f"{value!r} without one")
 
     return read
 

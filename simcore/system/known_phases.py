@@ -14,6 +14,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.library import Kernel, Library
 from simcore.design.once import once
+from simcore.design.usual_library import npus_library
 from simcore.system.phase import Chunks
 from simcore.system.phase_cost import PhaseCost
 from simcore.system.placement import GroupSlice
@@ -89,13 +90,13 @@ def known_phases(design: Design) -> KnownPhases:
 @once
 def network_of(design: Design) -> Network | None:
     """What tells the network of a design from others; None where nothing is shared (see `known_phases`)."""
-    cluster, system, curve = design.cluster, design.system, design.cluster.npu.curve
+    cluster, system = design.cluster, design.system
     if system.algorithms or design.streamed is not None or any(d.trees is not None for d in cluster.dimensions):
         return None
     return Network(
         cluster.dimensions,
         design.algorithms,
-        None if curve is None else curve.library,
+        npus_library(cluster.npu),
         design.workload.computes,
         cluster.transport_share(cluster.dimensions[-1]),
         system.chunks,

@@ -160,7 +160,7 @@ def changed(design: Design, change: Mapping[str, float | None], *, at: int | Non
             update={
                 "bandwidth": d.bandwidth * (change.get("bandwidth") or 1.0),
                 "latency": d.latency * (1.0 if change.get("latency") is None else change["latency"] or 0.0),
-                "library": _changed_library(d.library, change),
+                "library": _changed_library(design.library_of(d), change),
                 "graph": d.graph and _changed_graph(d.graph, change),
             }
         )

@@ -40,7 +40,7 @@ def _check_dimensions(design: Design) -> Iterator[Problem]:
         yield Problem((*at, "in_network"), expected, "in_network", "use engine 'reference_links'")
     if design.library_of(dimension) is not None:
         expected = "an outermost dimension without a library (engine 'packets' plays what its links do)"
-        yield Problem((*at, "library"), expected, "a library", "leave it out, or use engine 'reference_links'")
+        yield Problem((*at, "library"), expected, "a library", "write 'library: {}', or use engine 'reference_links'")
     for group, index in find_crossing(design):
         if index == outer:
             expected = "affinity 1 (engine 'packets' plays messages, which do not know whose rings cross)"

@@ -19,7 +19,7 @@ from simcore.engine.reference import EventBudgetError, check_budget, estimate_ev
 from simcore.result import Result
 from simcore.simulate import simulate
 
-SWITCH = {"topology": "switch", "bandwidth": "25 GB/s", "latency": "700 ns"}
+SWITCH = {"topology": "switch", "bandwidth": "25 GB/s", "latency": "700 ns", "library": {}}
 MODEL = {"hidden": 128, "layers": 8, "heads": 8, "vocabulary": 1000, "sequence_length": 64}
 
 
@@ -154,7 +154,7 @@ def test_a_training_iteration_of_one_chunk_takes_about_as_long_over_links() -> N
 
 @pytest.mark.parametrize("topology", ["switch", "ring", "fully_connected"])
 def test_exchanges_around_a_ring_of_one_chunk_take_as_long_over_links(topology: str) -> None:
-    four = {"topology": topology, "size": 4, "bandwidth": "0.05 GB/s", "latency": "700 ns"}
+    four = {**SWITCH, "topology": topology, "size": 4, "bandwidth": "0.05 GB/s"}
     cluster = {"dimensions": [four, {**SWITCH, "size": 2}]}
     design = training((), cluster, {"chunks": 1}, bucket="1 GB", tensor=1, pipeline=1, context=4)
     links, phases = simulate(design, "reference_links"), simulate(design, "fast")

@@ -33,6 +33,7 @@ def draw_dimension(draw: random.Random, size: int, topologies: list[str]) -> Doc
         "size": size,
         "bandwidth": draw.choice(["25 GB/s", "100 GB/s"]),
         "latency": draw.choice(["500 ns", "2 us"]),
+        "library": {},  # links alone
     }
     if topology == "clos":
         dimension["leaf"] = draw.choice([f for f in range(1, size + 1) if size % f == 0 and (f > 1 or size < 4)])
