@@ -49,7 +49,7 @@ def _usual_at(bandwidth: float) -> Library:
         kind: LibraryKernel(launch=SI(mean.launch), memory=SI(mean.share * bandwidth), piece=SI(mean.piece))
         for kind, mean in _means().items()
     }
-    return Library(name=USUAL, **kernels)
+    return Library.model_validate({"name": USUAL, **kernels})
 
 
 @cache

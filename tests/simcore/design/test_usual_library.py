@@ -47,10 +47,13 @@ def test_passes_are_as_fast_as_the_memory_and_between_those_of_measured_devices(
     chip = Npu.model_validate(CHIP)
     twice = chip.model_copy(update={"memory": chip.memory.model_copy(update={"bandwidth": 6.7e12})})
     one, two = npus_library(chip), npus_library(twice)
-    assert one is not None and two is not None and one.name == two.name == USUAL
+    assert one is not None
+    assert two is not None
+    assert one.name == two.name == USUAL
     for kind in ("all_reduce", "reduce_scatter", "all_gather", "all_to_all"):
         slow, fast = one.kernel(kind, whole=True), two.kernel(kind, whole=True)
-        assert slow is not None and fast is not None
+        assert slow is not None
+        assert fast is not None
         assert fast.memory == pytest.approx(2 * slow.memory)
         assert (fast.launch, fast.piece) == (slow.launch, slow.piece)
         shares = [
@@ -59,7 +62,8 @@ def test_passes_are_as_fast_as_the_memory_and_between_those_of_measured_devices(
             if npu.curve is not None
         ]
         assert min(shares) < slow.memory / 3.35e12 < max(shares)
-    assert h100.curve is not None and npus_library(h100) == h100.curve.library == npus_library(h200)
+    assert h100.curve is not None
+    assert npus_library(h100) == h100.curve.library == npus_library(h200)
 
 
 @pytest.mark.parametrize(
