@@ -55,7 +55,7 @@ def _reason(
     if name == "compute":
         return _of_compute(design, result, operators)
     if name == "bubble":
-        return _of_bubble(design, result, operators)
+        return _of_bubble(design, result)
     if name.endswith(" communication"):
         group = name.removesuffix(" communication")
         return _of_collectives(design, [use for use in collectives if use.category.name.lower() == group])
@@ -89,25 +89,41 @@ def _rate(design: Design, operators: Sequence[OperatorUse]) -> str:
     return f" (at {format_percent(sum(use.flops for use in products) / seconds / peak)} of the peak)" if seconds else ""
 
 
-def _of_bubble(design: Design, result: Result, operators: Sequence[OperatorUse]) -> str:
+def _of_bubble(design: Design, result: Result) -> str:
     program = program_of(design)
     chunks = f", {program.chunks} chunks a stage" if program.chunks > 1 else ""
     why = (
         f"{program.stages} stages wait for each other: {program.microbatches} microbatches, {program.schedule}{chunks}"
     )
-    own, each = _busy(operators), [_busy(operators_of(design, stage)) for stage in range(program.stages)]
-    longer = max(each) - own
-    if longer < _LEAST_SHARE * own:
+    here = result.stage or 0
+    own, *each = (_work_of(design, stage) for stage in (here, *range(program.stages)))
+    stage = max(range(program.stages), key=lambda stage: sum(each[stage].values()))
+    longer = {name: each[stage].get(name, 0.0) - own.get(name, 0.0) for name in each[stage]}
+    total = sum(each[stage].values()) - sum(own.values())
+    if total < _LEAST_SHARE * sum(own.values()):
         return why
-    p, stage, here = design.parallelism, each.index(max(each)), result.stage or 0
+    told = [
+        f"{format_with_unit(seconds, 's')} of {name}"
+        for name, seconds in sorted(longer.items(), key=lambda pair: -pair[1])
+        if seconds >= _LEAST_SHARE * total
+    ]
+    p = design.parallelism
     placed = p.stages is not None or p.first_stage_layers is not None or p.last_stage_layers is not None
-    mend = "" if placed else ": stages that are solved, or fewer layers there, even that out"
-    return f"{why}; stage {stage} computes {format_with_unit(longer, 's')} longer than stage {here}, shown here{mend}"
+    mend = "" if placed else "; stages that are solved, or fewer layers there, even that out"
+    return f"{why}; stage {stage} works longer than stage {here}, shown here, by {' and '.join(told)}{mend}"
 
 
-def _busy(operators: Sequence[OperatorUse]) -> float:
-    """Time in operators [s]."""
-    return sum(use.seconds for use in operators)
+def _work_of(design: Design, stage: int) -> dict[str, float]:
+    """What an NPU of a stage does that its next stage waits for: kind -> seconds, of collectives those that block."""
+    work = {"computing": sum(use.seconds for use in operators_of(design, stage))}
+    p = design.parallelism
+    hidden = {"tensor": p.tensor_overlap, "context": p.context_overlap, "expert": p.expert_overlap}
+    for use in collectives_of(design, stage):
+        group = use.category.name.lower()
+        if hidden.get(group) is False:
+            name = f"{group} communication"
+            work[name] = work.get(name, 0.0) + max(use.busy)
+    return work
 
 
 def _queue_name(design: Design, number: int) -> str:
