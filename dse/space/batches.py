@@ -8,15 +8,14 @@ least of them. A metric that counts no tokens, such as throughput, is better at 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dse.space.fill import FilledDocument
 from dse.space.hole import Choice
 from dse.space.jobs import Job
 from dse.space.objective import Objective
-from simcore.check.load import parse_design
+from dse.space.variations import designs_of
 from simcore.design.design import Design
 from simcore.document.problem import Refusal
 from simcore.metrics import METRICS, Figures, bounds
@@ -27,9 +26,6 @@ _LARGER = 2**20
 """By so much a batch is larger that any critical batch is far below it."""
 _FASTER = 0.9
 """Time for each token at a larger batch, over that before: it is never more, and less as fixed costs are shared."""
-
-Variations = Callable[[Mapping[str, Any]], Iterable[FilledDocument]]
-"""Fillings of a template: each alternative of each choice once, and more."""
 
 
 @dataclass
@@ -45,41 +41,39 @@ class _OpenBatches:
 
 
 def settle_jobs(
-    template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective], variations: Variations
+    template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective]
 ) -> tuple[tuple[Job, ...], tuple[str, ...]]:
     """Tie tokens to a batch in each workload whose batch is open; the jobs then, and what there is to say of it.
 
     A template without jobs is changed in place.
     """
     if not jobs:
-        return jobs, tuple(_settle_batches(template, objectives, variations))
+        return jobs, tuple(_settle_batches(template, objectives))
     notices: list[str] = []
     settled = []
     for job in jobs:
         whole = {**template, **job.template}
-        notices += _settle_batches(whole, objectives, variations, f"'{job.name}': workload")
+        notices += _settle_batches(whole, objectives, f"'{job.name}': workload")
         settled.append(replace(job, template={section: whole[section] for section in job.template}))
     return tuple(settled), tuple(notices)
 
 
-def _settle_batches(
-    template: dict[str, Any], objectives: Sequence[Objective], variations: Variations, where: str = "workload"
-) -> list[str]:
+def _settle_batches(template: dict[str, Any], objectives: Sequence[Objective], where: str = "workload") -> list[str]:
     """Tie tokens to the least batch where several are open, in place; what a reader of the space has to know.
 
     `where` is what the workload is called.
     """
     if not _has_open_batch(template.get("workload")):
         return []
-    found = _find_batches(template, variations)
+    found = _find_batches(template)
     several = [known for known in found.values() if known.are_several]
     if not several:
         return []
     notices = []
     least = min(min(known.sizes) for known in several)
     if loose := next((anchor for known in several if (anchor := known.design.workload.anchor())), None):
-        template["workload"] = _anchored(template["workload"], dict.fromkeys(loose, float(least)), template, variations)
-        several = [known for known in _find_batches(template, variations).values() if known.are_several]
+        template["workload"] = _anchored(template["workload"], dict.fromkeys(loose, float(least)), template)
+        several = [known for known in _find_batches(template).values() if known.are_several]
         notices.append(_describe_anchored(where, least, next(iter(loose)), several[0].design))
     flattered = [o for o in objectives if any(is_flattered(o, known.design) for known in several)]
     return notices + ([_describe_flattered(where, flattered, several[0].design)] if flattered else [])
@@ -124,9 +118,9 @@ def _has_open_batch(workload: Any) -> bool:
     return isinstance(workload, Mapping) and any(not isinstance(workload.get(key, 0), int) for key in _BATCH)
 
 
-def _find_batches(template: Mapping[str, Any], variations: Variations) -> dict[str, _OpenBatches]:
+def _find_batches(template: Mapping[str, Any]) -> dict[str, _OpenBatches]:
     found: dict[str, _OpenBatches] = {}
-    for design in variations_of(template, variations):
+    for design in designs_of(template):
         kind = kind_of(design.workload)
         totals = kind.totals(design.workload)
         if not kind.trained or totals is None:
@@ -137,19 +131,11 @@ def _find_batches(template: Mapping[str, Any], variations: Variations) -> dict[s
     return found
 
 
-def variations_of(template: Mapping[str, Any], variations: Variations) -> Iterator[Design]:
-    """The designs of sound form among the fillings of a template."""
-    for filled in variations(template):
-        design, _ = parse_design(filled.document)
-        if design is not None:
-            yield design
-
-
-def _anchored(workload: Any, anchor: Mapping[str, float], template: Mapping[str, Any], variations: Variations) -> Any:
+def _anchored(workload: Any, anchor: Mapping[str, float], template: Mapping[str, Any]) -> Any:
     """Sections whose tokens are tied to no batch, with the keys that tie them."""
     if isinstance(workload, Choice):
-        return Choice(tuple(_anchored(each, anchor, template, variations) for each in workload.alternatives))
-    loose = any(design.workload.anchor() for design in variations_of({**template, "workload": workload}, variations))
+        return Choice(tuple(_anchored(each, anchor, template) for each in workload.alternatives))
+    loose = any(design.workload.anchor() for design in designs_of({**template, "workload": workload}))
     return {**workload, **anchor} if loose else workload
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.space.batches import Variations, variations_of
 from dse.space.fill import template_count
 from dse.space.hole import ExpressionHole, alternatives_of
+from dse.space.variations import designs_of
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
 
@@ -19,12 +19,12 @@ MOST_TOKENS = 5e8
 """Tokens of a batch, several times as many as the largest batches that trainings were reported with."""
 
 
-def fact_notices(template: Mapping[str, Any], variations: Variations) -> Iterator[str]:
+def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
     """Sentences where it is open how often things fail, or what an NPU is at one price, or a batch is of no training.
 
     How a job is saved and begun again may well be open.
     """
-    found = [*variations_of(template, variations)]
+    found = [*designs_of(template)]
     if template_count(template.get("reliability", {})) > 1 and len({design.reliability.mtbf for design in found}) > 1:
         yield (
             "reliability leaves open how often things fail, and a search takes the value under which they fail least, "

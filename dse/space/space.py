@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-import numpy as np
-
 from dse.space.asked import names_in
 from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
-from dse.space.constraint import Constraint, memory_problems, parse_constraints, usual_constraints
-from dse.space.draw import Draw, FixedDraw, Odometer, RandomDraw
+from dse.space.constraint import Constraint, parse_constraints, usual_constraints
+from dse.space.draw import Draw, FixedDraw, Odometer
 from dse.space.facts import fact_notices
-from dse.space.fill import FilledDocument, FillError, fill_template, has_solved_split, template_count
+from dse.space.fill import FilledDocument, fill_template, has_solved_split, template_count
 from dse.space.free import free_holes
 from dse.space.futures import Future, life_of, parse_futures
 from dse.space.hole import Choice, Split
@@ -33,26 +31,16 @@ from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_
 from dse.space.phases import Plan, parse_plans
 from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
-from dse.space.stack import MADE_FOR
 from dse.space.template import parse_template
 from dse.space.usual_prices import price_notices
+from dse.space.wrong import problems_elsewhere, problems_of_designs
 from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
-from simcore.document.problem import InputError, Problem, Refusal
+from simcore.document.problem import InputError, Problem
 from simcore.document.text import Document, plain_document, read_document
-from simcore.metrics import METRICS, moves
+from simcore.metrics import moves
 
 SPACE_KEYS = ("objectives", "constraints", "study")
-_FATAL_RULES = (
-    MADE_FOR,
-    "degrees multiply to the NPUs",
-    "kind of workload",
-    "operator times",
-    "ranks are NPUs",
-    "recorded times",
-)
-_GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
-"""Keys of a workload that metrics need, and how to give them."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +157,12 @@ def space_from(document: Document, name: str) -> Space:
     if not _has_holes(problems):
         readable = () if any(problem.path[0] == "constraints" for problem in problems) else constraints
         for job in jobs:
-            found = _design_problems({**template, **job.template}, readable, objectives)
+            found = problems_of_designs({**template, **job.template}, readable, objectives)
             problems += [replace(problem, path=job.place(problem.path)) for problem in found]
         if not jobs:
-            problems += _design_problems(template, readable, objectives)
+            problems += problems_of_designs(template, readable, objectives)
+    elif not jobs:
+        problems += problems_elsewhere(template, problems)
     problems += of_futures
     if problems:
         problems = add_unknown_entries(add_misspelt_holes(problems, _design_sections(data)), data)
@@ -185,8 +175,8 @@ def space_from(document: Document, name: str) -> Space:
         raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)
     if not any(ORDERABLE in constraint.metrics for constraint in constraints):
         constraints = (*stance.constraints, *constraints)
-    jobs, of_batches = settle_jobs(template, jobs, objectives, _variations)
-    facts = fact_notices(template if not jobs else {**template, **jobs[0].template}, _variations)
+    jobs, of_batches = settle_jobs(template, jobs, objectives)
+    facts = fact_notices(template if not jobs else {**template, **jobs[0].template})
     # What nobody sells has no price of its own in a list of parts.
     prices = () if stance.hypothetical else price_notices(template, names_in(objectives, constraints))
     notices = (*stance.notices, *prices, *of_batches, *facts)
@@ -255,109 +245,3 @@ def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:
 def _has_holes(problems: list[Problem]) -> bool:
     """Whether some hole could not be read, so that the template cannot be filled."""
     return any(problem.path and problem.path[0] not in SPACE_KEYS for problem in problems)
-
-
-def _design_problems(
-    template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
-) -> list[Problem]:
-    """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
-    from dse.space.screen import design_problems
-    from simcore.check.load import parse_design
-
-    problems: dict[Problem, None] = {}
-    meaning: list[set[str]] = []
-    kept: dict[str, Problem] = {}
-    for filled in _variations(template, problems):
-        design, broken = parse_design(filled.document)
-        for problem in broken:
-            problems[_locate_in_file(problem, filled)] = None
-        if design is None:
-            continue
-        for problem in _unanswerable_problems(constraints, objectives, design.document()):
-            problems[problem] = None
-        found = {str(problem): problem for problem in design_problems(design)}
-        for text, problem in found.items():
-            if problem.path == ("system", "collective"):
-                problems[replace(problem, path=filled.source(problem.path))] = None
-            kept[text] = replace(problem, path=filled.source(problem.path))
-        meaning.append({problem.rule for problem in found.values()})
-        if filled.solved and not found:
-            from dse.space.split.solve import unsolvable_problems
-
-            for problem in unsolvable_problems(design):
-                problems[replace(problem, path=filled.source(problem.path))] = None
-    common = set.intersection(*meaning) if meaning else set()
-    fatal = common.intersection(_FATAL_RULES)
-    for rule in sorted(fatal):
-        problems[next(problem for problem in kept.values() if problem.rule == rule)] = None
-    # One mistake shows with every value that is drawn around it: it is told once.
-    return list({(problem.path, problem.expected): problem for problem in reversed(problems)}.values())[::-1]
-
-
-def _locate_in_file(problem: Problem, filled: FilledDocument) -> Problem:
-    """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
-    if problem.expected == "a known key":
-        return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
-    return replace(problem, path=filled.source(problem.path))
-
-
-def _unanswerable_problems(
-    constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
-) -> Iterator[Problem]:
-    """Constraints and objectives that have no value for a design, whatever its metrics."""
-    lacking = {
-        name: f"give the workload {_GIVE.get(metric.needs, metric.needs)}, or drop it"
-        for name, metric in METRICS.items()
-        if metric.needs and any(each["workload"].get(metric.needs) is None for each in document.get("jobs", [document]))
-    }
-    metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
-    for objective in objectives:
-        place = ("objectives", objective.direction)
-        absent = [name for name in objective.names if name in lacking]
-        for name in absent:
-            yield Problem(place, "a metric that every workload of the space has", f"'{name}'", lacking[name])
-        if not absent:
-            try:
-                objective.value(metrics, document)
-            except Refusal as refusal:
-                yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
-    yield from memory_problems(constraints, document)
-    for index, constraint in enumerate(constraints):
-        try:
-            constraint.measure_violation(metrics, document)
-        except Refusal as refusal:
-            yield replace(refusal.at(("constraints", index)), found=f"{refusal.found} in '{constraint.name}'")
-
-
-def _variations(template: Any, problems: dict[Problem, None] | None = None) -> Iterator[FilledDocument]:
-    """Each alternative of each choice once, all else at its first; then a few designs drawn at random."""
-    problems = {} if problems is None else problems
-    tried: set[tuple[tuple[str, int], ...]] = set()
-    queue: list[dict[str, int]] = [{}]
-    while queue:
-        given = queue.pop()
-        filled = _try_fill(template, FixedDraw(given), problems)
-        if filled is None:
-            continue
-        yield filled
-        for name, count in filled.choices.items():
-            for index in range(1, count):
-                # Below a choice of subtrees, what lives there is reached through that choice.
-                inside = {key: value for key, value in given.items() if name.startswith(key)}
-                key = tuple(sorted({**inside, name: index}.items()))
-                if name not in given and key not in tried:
-                    tried.add(key)
-                    queue.append(dict(key))
-    generator = np.random.default_rng(0)
-    for _ in range(32):
-        filled = _try_fill(template, RandomDraw(generator), problems)
-        if filled is not None:
-            yield filled
-
-
-def _try_fill(template: Any, draw: Draw, problems: dict[Problem, None]) -> FilledDocument | None:
-    try:
-        return fill_template(template, draw)
-    except Refusal as refusal:
-        problems[refusal.at(refusal.path if isinstance(refusal, FillError) else ("cluster", "bandwidth"))] = None
-        return None

@@ -140,7 +140,7 @@ def _parse_product(value: Mapping[str, Any], path: Path, problems: list[Problem]
     if not isinstance(of, list) or not of or not all(isinstance(name, str) for name in of) or len(set(of)) < len(of):
         raise Refusal(f"'of', the list of degrees that multiply to {total}", repr(of), "e.g. [tensor, data]")
     if path[-2:] == ("parallelism", "degrees") and (others := [name for name in of if name not in _DEGREES]):
-        fix = "give it a hole of its own beside 'degrees'"
+        fix = suggest_nearest(others[0], _DEGREES) or "give it a hole of its own beside 'degrees'"
         if others[0] == "expert":
             fix += ": experts are spread over data x context (and tensor), so they multiply nothing"
         raise Refusal(f"degrees that multiply to the NPUs: {', '.join(_DEGREES)}", f"'{others[0]}'", fix)

@@ -139,6 +139,34 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_the_order_of_lines(tmp_path:
     assert set(lines) == {line_of(text, new.strip()) for new in changes.values()}
 
 
+def test_mistakes_beside_a_hole_that_cannot_be_read_are_told_with_it(tmp_path: FilePath) -> None:
+    dimensions = [
+        {"topology": "switch", "size": 8, "latency": "1 us"},
+        {"topology": "swich", "size": 2, "latency": 5, "tier": "pod"},
+    ]
+    space = {
+        "workload": {"model": "llama3-8b", "global_batch": 64, "precision": "bf17"},
+        "parallelism": {"degrees": {"product": 16, "of": ["tensro", "data"]}, "zero": {"choice": [1, 5]}},
+        "cluster": {
+            "npu": "h100-80gb",
+            "bandwidth": {"split": "200 GB/s", "stp": "25 GB/s"},  # so dimensions lack theirs, which is no mistake
+            "dimensions": dimensions,
+        },
+        "objectives": {"minimize": ["iteration_time"]},
+    }
+    error = refused(tmp_path, yaml.safe_dump(space))
+    assert sorted({format_path(problem.path) for problem in error.problems}) == [
+        "cluster.bandwidth.split",
+        "cluster.bandwidth.stp",
+        "cluster.dimensions[1].latency",
+        "cluster.dimensions[1].topology",
+        "parallelism.degrees.product",
+        "parallelism.zero.choice[1]",
+        "workload.precision",
+    ]
+    assert "did you mean 'tensor'?" in str(error)
+
+
 def test_the_same_mistake_in_many_combinations_is_told_once(tmp_path: FilePath) -> None:
     error = refused(tmp_path, TINY.replace("bandwidth: 25 GB/s", "bandwidth: {range: [1 us, 2 us]}", 1))
     assert len(error.problems) == 1, str(error)

@@ -1,0 +1,116 @@
+"""What is wrong with the designs of a space, told before the search and not in the middle of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dse.space.constraint import Constraint, memory_problems
+from dse.space.fill import FilledDocument
+from dse.space.objective import Objective
+from dse.space.screen import design_problems
+from dse.space.split.solve import unsolvable_problems
+from dse.space.stack import MADE_FOR
+from dse.space.variations import variations
+from simcore.check.load import parse_design
+from simcore.document.problem import Path, Problem, Refusal
+from simcore.metrics import METRICS
+
+_FATAL_RULES = (
+    MADE_FOR,
+    "degrees multiply to the NPUs",
+    "kind of workload",
+    "operator times",
+    "ranks are NPUs",
+    "recorded times",
+)
+_GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
+"""Keys of a workload that metrics need, and how to give them."""
+
+
+def problems_of_designs(
+    template: Any, constraints: Sequence[Constraint], objectives: Sequence[Objective]
+) -> list[Problem]:
+    """Problems of form in any alternative, of meaning that no alternative escapes, of constraints without a value."""
+    problems: dict[Problem, None] = {}
+    meaning: list[set[str]] = []
+    kept: dict[str, Problem] = {}
+    for filled in variations(template, problems):
+        design, broken = parse_design(filled.document)
+        for problem in broken:
+            problems[_locate_in_file(problem, filled)] = None
+        if design is None:
+            continue
+        for problem in _unanswerable_problems(constraints, objectives, design.document()):
+            problems[problem] = None
+        found = {str(problem): problem for problem in design_problems(design)}
+        for text, problem in found.items():
+            if problem.path == ("system", "collective"):
+                problems[replace(problem, path=filled.source(problem.path))] = None
+            kept[text] = replace(problem, path=filled.source(problem.path))
+        meaning.append({problem.rule for problem in found.values()})
+        if filled.solved and not found:
+            for problem in unsolvable_problems(design):
+                problems[replace(problem, path=filled.source(problem.path))] = None
+    common = set.intersection(*meaning) if meaning else set()
+    fatal = common.intersection(_FATAL_RULES)
+    for rule in sorted(fatal):
+        problems[next(problem for problem in kept.values() if problem.rule == rule)] = None
+    return _told_once(problems)
+
+
+def problems_elsewhere(template: Any, known: Sequence[Problem]) -> list[Problem]:
+    """Problems of form beside those of holes that cannot be read, which are nothing in the template."""
+    problems: dict[Problem, None] = {}
+    split_unread = any(problem.path[:2] == ("cluster", "bandwidth") for problem in known)
+    for filled in variations(template):
+        for problem in (_locate_in_file(broken, filled) for broken in parse_design(filled.document)[1]):
+            follows = any(_is_inside(problem.path, its.path) or _is_inside(its.path, problem.path) for its in known)
+            if not follows and not (split_unread and problem.path[-1] == "bandwidth"):
+                problems[problem] = None
+    return _told_once(problems)
+
+
+def _told_once(problems: Mapping[Problem, None]) -> list[Problem]:
+    """One mistake shows with every value that is drawn around it."""
+    return list({(problem.path, problem.expected): problem for problem in reversed([*problems])}.values())[::-1]
+
+
+def _is_inside(path: Path, whole: Path) -> bool:
+    return path[: len(whole)] == whole
+
+
+def _locate_in_file(problem: Problem, filled: FilledDocument) -> Problem:
+    """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
+    if problem.expected == "a known key":
+        return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
+    return replace(problem, path=filled.source(problem.path))
+
+
+def _unanswerable_problems(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Constraints and objectives that have no value for a design, whatever its metrics."""
+    lacking = {
+        name: f"give the workload {_GIVE.get(metric.needs, metric.needs)}, or drop it"
+        for name, metric in METRICS.items()
+        if metric.needs and any(each["workload"].get(metric.needs) is None for each in document.get("jobs", [document]))
+    }
+    metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
+    for objective in objectives:
+        place = ("objectives", objective.direction)
+        absent = [name for name in objective.names if name in lacking]
+        for name in absent:
+            yield Problem(place, "a metric that every workload of the space has", f"'{name}'", lacking[name])
+        if not absent:
+            try:
+                objective.value(metrics, document)
+            except Refusal as refusal:
+                yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
+    yield from memory_problems(constraints, document)
+    for index, constraint in enumerate(constraints):
+        try:
+            constraint.measure_violation(metrics, document)
+        except Refusal as refusal:
+            yield replace(refusal.at(("constraints", index)), found=f"{refusal.found} in '{constraint.name}'")
