@@ -320,7 +320,8 @@ def finish_recording(world: World, c: int) -> None:
         return
     passage = play[ENTRIES_AT] + play[ENTRIES] * PASSAGE_SIZE
     play[ENTRIES] += 1
-    play[passage + P_NEXT], play[head] = play[head], passage
+    # Another class may have found meanwhile that what it recorded from here is not worth it.
+    play[passage + P_NEXT], play[head] = max(play[head], 0), passage
     play[passage + P_DURATION] = states[c, NOW] - play[notes + RECORD_BEGIN]
     if not idle:
         play[play[KEPT_AT] + play[KEPT]] = 0  # nobody asks for it by a key

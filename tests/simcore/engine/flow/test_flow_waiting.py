@@ -98,3 +98,31 @@ def test_what_stages_do_beside_their_own_gradients_is_played_for_one_of_them() -
         assert counts.replayed == 0
         instants[stages] = counts.instants
     assert instants[16] < 1.5 * instants[4]
+
+
+def test_a_passage_is_known_that_another_class_found_not_worth_keeping() -> None:
+    """Several classes record the same passage at once: what one of them keeps comes after what another gave up."""
+    inner = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "801 ns", "library": "nccl-hopper"}
+    outer = {"topology": "clos", "size": 1024, "bandwidth": "50 GB/s", "efficiency": 0.74, "latency": "20 us"}
+    outer |= {"leaf": 32, "oversubscription": 4, "routing": "ecmp", "tier": "pod"}
+    design = design_from(
+        {
+            "workload": {"model": "llama3-405b", "global_batch": 1024, "sequence_length": 8192, "precision": "bf16"},
+            "parallelism": {
+                "tensor": 8,
+                "pipeline": 8,
+                "data": 128,
+                "first_stage_layers": 15,
+                "last_stage_layers": 15,
+                "zero": 1,
+                "interleave": 4,
+                "sequence_parallel": True,
+            },
+            "cluster": {"npu": "h200", "dimensions": [inner, outer]},
+            "cost": "network-only",
+        }
+    )
+    job, shared = job_of(design), links_of(design)
+    timing, counts = time_job(job, shared)
+    assert counts.skipped > 0
+    assert timing == timing_of_everything(job, shared)
