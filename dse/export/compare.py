@@ -14,7 +14,7 @@ from simcore.workload.base import kind_of
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.stages import stage_layers
 
-_PLANS = {"training_tokens", "training_batch", "critical_batch"}
+_PLANS = {"training_tokens", "training_batch", "critical_batch", "training_precision"}
 """Keys of a workload about the whole training, which the user gives as a number of steps."""
 _FOLLOWS = {"parallelism.zero": ("parallelism.accumulate", "parallelism.gather")}
 """Keys whose difference follows from another's."""

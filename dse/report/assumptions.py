@@ -45,15 +45,14 @@ def describe_assumptions(record: StudyRecord, summary: Summary, trial: TrialReco
 
 
 def describe_tokens(trial: TrialRecord) -> Iterator[str]:
-    """What each training of a trial needs in tokens, where that depends on the batch."""
+    """What each training of a trial needs in tokens, where that depends on the batch or the precision."""
     for name, part in trial.parts:
-        metrics = part.metrics or {}
-        ends = metrics.get("tokens_to_train_interval")
-        if ends is not None:
-            unit, needed = scale("tokens", ends), metrics["tokens_to_train"]
-            low, high = (unit.number(end) for end in ends)
-            why = clean_text(_provenance(part).get("tokens", ""))
-            yield f"Tokens to train{_of(name)}: {unit.text(needed)} ({low} to {high}); {why}."
+        metrics, why = part.metrics or {}, clean_text(_provenance(part).get("tokens", ""))
+        if why:
+            needed, ends = metrics["tokens_to_train"], metrics.get("tokens_to_train_interval")
+            unit = scale("tokens", ends or (needed,))
+            between = f" ({unit.number(ends[0])} to {unit.number(ends[1])})" if ends else ""
+            yield f"Tokens to train{_of(name)}: {unit.text(needed)}{between}; {why}."
 
 
 def describe_sends(trial: TrialRecord) -> Iterator[str]:

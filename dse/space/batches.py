@@ -15,6 +15,7 @@ from typing import Any
 from dse.space.hole import Choice
 from dse.space.jobs import Job
 from dse.space.objective import Objective
+from dse.space.precisions import settle_precision
 from dse.space.variations import designs_of
 from simcore.design.design import Design
 from simcore.document.problem import Refusal
@@ -43,17 +44,18 @@ class _OpenBatches:
 def settle_jobs(
     template: dict[str, Any], jobs: tuple[Job, ...], objectives: Sequence[Objective]
 ) -> tuple[tuple[Job, ...], tuple[str, ...]]:
-    """Tie tokens to a batch in each workload whose batch is open; the jobs then, and what there is to say of it.
+    """Tie tokens to a batch in each workload whose batch is open, and to a precision; the jobs then, and what to say.
 
     A template without jobs is changed in place.
     """
     if not jobs:
-        return jobs, tuple(_settle_batches(template, objectives))
+        return jobs, (*_settle_batches(template, objectives), *settle_precision(template))
     notices: list[str] = []
     settled = []
     for job in jobs:
         whole = {**template, **job.template}
-        notices += _settle_batches(whole, objectives, f"'{job.name}': workload")
+        where = f"'{job.name}': workload"
+        notices += [*_settle_batches(whole, objectives, where), *settle_precision(whole, where)]
         settled.append(replace(job, template={section: whole[section] for section in job.template}))
     return tuple(settled), tuple(notices)
 

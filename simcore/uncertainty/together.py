@@ -36,6 +36,9 @@ from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, RE
 _MEANT = ("measured_zero", "not_on", "not_in", "only", "only_with", "on", "schedule")
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
 
+_PLANS = {"training_precision"}
+"""Keys of a workload that decide no time: they came after the draws were fixed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -84,7 +87,7 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
             "sources": {*_MEANT, "left_out_on"},
         }
     )
-    layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json()}"
+    layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json(exclude=_PLANS)}"
     return Unknown(replace(REST, spread=share * level.spread), layout)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
+from simcore.workload.narrow import NARROW
 from simcore.workload.staleness import staleness_of
 
 OF_PRECISION = {
@@ -77,7 +78,8 @@ def lost_accuracy(design: Design) -> tuple[str, ...]:
         return ()
     if not kind_of(workload).trained:
         return (OF_SERVED[workload.precision],) if workload.precision in OF_SERVED else ()
-    narrow = OF_PRECISION.get(workload.precision)
+    counted = getattr(workload, "training_precision", None) is not None and workload.precision in NARROW
+    narrow = None if counted else OF_PRECISION.get(workload.precision)
     sums = SUMS_IN_16_BITS if workload.gradient_precision == "fp16" and design.microbatches > 1 else None
     return tuple(text for text in (narrow, sums, _old_weights(design)) if text)
 

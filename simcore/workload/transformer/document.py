@@ -9,6 +9,8 @@ from pydantic import model_validator
 from simcore.design.workload import TokensNeeded, Workload
 from simcore.document.field import OF_SOFTWARE, Count, Precision
 from simcore.document.problem import Refusal
+from simcore.workload.narrow import described as narrow_described
+from simcore.workload.narrow import more_tokens
 from simcore.workload.transformer.critical_batch import (
     USUAL_LAW,
     AnyCriticalBatch,
@@ -45,6 +47,8 @@ class TransformerWorkload(Workload):
     """The batch at which training needs twice the tokens: a law by the tokens of the training, or spelled out.
 
     `none`: every batch needs the same. Unless given `bergsma-2025` where there is a `training_batch`, else `none`."""
+    training_precision: Precision | None = None
+    """Precision of the run that `training_tokens` are of: a narrower one may need more (`simcore.workload.narrow`)."""
 
     @property
     def sequence(self) -> int:
@@ -58,7 +62,8 @@ class TransformerWorkload(Workload):
 
     @model_validator(mode="after")
     def _about_a_training(self) -> TransformerWorkload:
-        named = [key for key in ("training_batch", "critical_batch") if getattr(self, key) is not None]
+        about = ("training_batch", "critical_batch", "training_precision")
+        named = [key for key in about if getattr(self, key) is not None]
         if named and self.training_tokens is None:
             raise Refusal("training_tokens", "none", f"give them, e.g. 300e9: '{named[0]}' is about them")
         return self
@@ -69,11 +74,14 @@ class TransformerWorkload(Workload):
         if self.training_tokens is None:
             return None
         law, batch = self._critical, float(self.global_batch * self.sequence)
+        more = more_tokens(self.precision, self.training_precision)
+        narrow = [narrow_described(self.precision, self.training_precision)] if more != 1 else []
         if law is None:
-            return TokensNeeded(self.training_tokens, batch)
+            return TokensNeeded(more * self.training_tokens, batch, None, "; ".join(narrow))
         expected, *ends = appetites(self.training_tokens, self.training_batch or 0.0, law)
-        least, most = sorted(appetite.at(batch) for appetite in ends)
-        return TokensNeeded(expected.at(batch), batch, (least, most), described(expected, ends, law))
+        least, most = sorted(more * appetite.at(batch) for appetite in ends)
+        why = "; ".join([described(expected, ends, law), *narrow])
+        return TokensNeeded(more * expected.at(batch), batch, (least, most), why)
 
     @property
     def _critical(self) -> CriticalBatch | LawName | None:

@@ -16,7 +16,13 @@ from simcore.workload.transformer.further_tokens import further_parameters, furt
 from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes, paired_passes
 from simcore.workload.transformer.layers import Piece, Shapes
 
-BATCH_ASIDE = {"global_batch": 1, "training_tokens": None, "training_batch": None, "critical_batch": None}
+BATCH_ASIDE = {
+    "global_batch": 1,
+    "training_tokens": None,
+    "training_batch": None,
+    "critical_batch": None,
+    "training_precision": None,
+}
 """What says how often a microbatch goes through the stages: nothing in them depends on it."""
 
 _LAYERS_ASIDE = {

@@ -1,0 +1,55 @@
+"""Spaces whose precision is open: tokens are those of a run in one of them, and a narrower one may need more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dse.space.hole import Choice
+from simcore.workload.narrow import NARROW, factor_of
+
+_KEY = "training_precision"
+
+
+def settle_precision(template: dict[str, Any], where: str = "workload") -> Iterator[str]:
+    """Tie tokens to a precision that costs none where one that does is open beside it, in place; what there is to say.
+
+    `where` is what the workload is called.
+    """
+    sections = [*_sections(template.get("workload"))]
+    open_ones = dict.fromkeys(name for section in sections for name in _precisions(section))
+    plain = next((name for name in open_ones if factor_of(name) == 1), None)
+    narrow = next((name for name in open_ones if name in NARROW), None)
+    loose = any("training_tokens" in section and _KEY not in section for section in sections)
+    if plain is None or narrow is None or not loose:
+        return
+    template["workload"] = _tied(template["workload"], plain)
+    known = NARROW[narrow]
+    yield (
+        f"{where}.training_tokens are taken as those in {plain}; {narrow} needs at least {known.factor:g} times as "
+        f"many ({known.why}). Write {_KEY}, the precision of the run that they are of."
+    )
+
+
+def _sections(workload: Any) -> Iterator[Mapping[str, Any]]:
+    """The sections that a template's workload may be."""
+    if isinstance(workload, Choice):
+        for alternative in workload.alternatives:
+            yield from _sections(alternative)
+    elif isinstance(workload, Mapping):
+        yield workload
+
+
+def _precisions(section: Mapping[str, Any]) -> list[str]:
+    """The precisions that a section leaves open, or has."""
+    value = section.get("precision")
+    listed = value.alternatives if isinstance(value, Choice) else (value,)
+    return [name for name in listed if isinstance(name, str)]
+
+
+def _tied(workload: Any, precision: str) -> Any:
+    """Sections whose tokens are tied to no precision, with the key that ties them."""
+    if isinstance(workload, Choice):
+        return Choice(tuple(_tied(each, precision) for each in workload.alternatives))
+    loose = "training_tokens" in workload and _KEY not in workload
+    return {**workload, _KEY: precision} if loose else workload
