@@ -172,9 +172,8 @@ def _npus(design: Document) -> str | None:
 
 
 def _schedule(design: Document) -> str | None:
-    """The pipeline schedule; one that does not go without saying only where there is a pipeline."""
-    name = _SCHEDULE(design)
-    return name if name == USUAL_SCHEDULE or value_at(design, "parallelism.pipeline") != 1 else None
+    """The pipeline schedule; the usual one where there is no pipeline, whatever its stack names."""
+    return USUAL_SCHEDULE if value_at(design, "parallelism.pipeline") == 1 else _SCHEDULE(design)
 
 
 def _power_cap(design: Document) -> str | None:

@@ -68,7 +68,8 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
     its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, or its
     memory is nearly full, one is built that is worse by less than `ROOM`: one that its stack runs, and of those one
-    with room. Before all that one takes its place that is surer to keep the limits, likewise (`surer`).
+    with room. Before all that one takes its place that is surer to keep the limits, likewise (`surer`), and none is
+    built for these reasons that is less sure.
     """
     number = pick_of_front(record, summary)
     number = number if number is None else surer(record, summary, number)
@@ -80,7 +81,11 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     worse = shares_worse(record, record.feasible_trials, picked)
     near = np.flatnonzero(worse <= allowed)
     nearest = np.sort(near[worse[near].argsort(kind="stable")[:most]])
-    as_good = [(_uncounted(trial, asked=most is not None), trial) for trial in record.feasible_trials.select(nearest)]
+    as_good = [
+        (_uncounted(trial, asked=most is not None), trial)
+        for trial in record.feasible_trials.select(nearest)
+        if not is_less_sure(summary, trial.number, picked.number)
+    ]
     least = min((found for found, _ in as_good), default=own)
     return balanced(record, [trial for found, trial in as_good if found == least]).number if least < own else number
 
@@ -100,6 +105,13 @@ def surer(record: StudyRecord, summary: Summary, number: int) -> int:
     near = [(far, other.number) for far, other in zip(worse.tolist(), others, strict=True) if far < ROOM]
     most = max((kept[other] for _, other in near), default=0.0)
     return min(((far, other) for far, other in near if kept[other] > most - SURER), default=(0.0, number))[1]
+
+
+def is_less_sure(summary: Summary, number: int, than: int) -> bool:
+    """Whether a trial is known to keep its limits in `SURER` fewer of the scenarios than another one."""
+    known = {} if summary.what_if.scenarios is None else summary.what_if.scenarios.known
+    one, other = (None if known.get(each) is None else min(known[each].least_kept, SAFE) for each in (number, than))
+    return one is not None and other is not None and one <= other - SURER
 
 
 class _Uncounted(NamedTuple):

@@ -231,8 +231,10 @@ def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
         return ""
     if sure.regret_p90 < _ON:
         return "in nine of ten scenarios no other is better in everything"
-    behind = f"at most {format_percent(sure.regret_p90)} behind it in nine of ten"
-    return f"on the front in {format_percent(sure.on_front)} of the scenarios, {behind}"
+    behind = f"{format_percent(sure.regret_p90)} behind"
+    if not sure.on_front:  # it was chosen beside the front, for what no objective counts
+        return f"at most {behind} the front in nine of ten scenarios"
+    return f"on the front in {format_percent(sure.on_front)} of the scenarios, at most {behind} it in nine of ten"
 
 
 def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_interval: bool) -> str:
@@ -298,14 +300,16 @@ def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...])
     """Which prices move the knee to another family."""
     home = next((family.trials for family in found if summary.knee in family.trials), ())
     knees, shift = knees_at_prices(record), format_percent(PRICES)
-    causes: dict[int, list[str]] = {}
+    causes: dict[int, dict[str, list[str]]] = {}
     for (part, factor), trial in knees.items():
         if trial.number not in home:
-            causes.setdefault(trial.number, []).append(
-                f"{_PARTS[part]} {shift} {'dearer' if factor > 1 else 'cheaper'}"
-            )
-    for number, told in causes.items():
-        yield f"with {' or '.join(told)} the choice is trial {number}", True
+            ways = causes.setdefault(trial.number, {}).setdefault(part, [])
+            ways.append("dearer" if factor > 1 else "cheaper")
+    passed_over = pick_of_front(record, summary)
+    for number, parts in causes.items():
+        told = [f"{_PARTS[part]} {shift} {' or '.join(ways)}" for part, ways in parts.items()]
+        if number != passed_over:  # that one is not built at today's prices either, for what no objective counts
+            yield f"with {' or '.join(told)} the choice is trial {number}", True
     if knees and not causes:
         yield f"prices ±{shift}", False
 

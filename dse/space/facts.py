@@ -42,6 +42,19 @@ def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
             f"workload.global_batch counts sequences: {largest.workload.global_batch:,} of them are "
             f"{tokens / 1e9:,.1f} billion tokens, more than any known training has in a batch."
         )
+    launched = next((design for design in found if _launches_decodes(design)), None)
+    if launched is not None:
+        name = launched.software.name or "software"
+        yield (
+            f"{name} launches each kernel of a decode by itself here, which takes most of the time of a token; vLLM "
+            f"and TensorRT-LLM replay a graph of them. For that write software: {{base: {name}, execution: graph}}."
+        )
+
+
+def _launches_decodes(design: Design) -> bool:
+    """Whether a design is served by a stack that launches kernels one by one, on an NPU where that takes time."""
+    served = not kind_of(design.workload).trained and getattr(design.workload, "output_length", None) is not None
+    return served and design.software.execution != "graph" and not design.cluster.npu.is_ideal
 
 
 def _tokens(design: Design) -> int:

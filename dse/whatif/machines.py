@@ -27,6 +27,7 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.space.barred import asks_for_orders, unbuildable
 from dse.space.draw import RandomDraw
+from dse.space.fill import template_count
 from dse.space.space import Space
 from dse.whatif.batches import describe_broken, rivals
 from dse.whatif.steps import Neighbour, steps_around
@@ -126,7 +127,8 @@ def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: 
             best.append(replace(found[1], number=-1 - len(best)))
         else:
             barred[name] = _why_barred(found[1], space, climb.limits_beyond(found[1]))
-    stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values())
+    open_stacks = template_count(space.template.get("software")) > 1  # else a stack is its machine's usual one
+    stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values()) if open_stacks else ()
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
 
 

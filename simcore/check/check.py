@@ -143,8 +143,6 @@ def _check_network(design: Design) -> Iterator[Problem]:
             yield Problem((*path, "oversubscription"), "1 on what is no switch", f"{thinnest:g}")
         if not its.reduces and dimension.in_network:
             yield Problem((*path, "in_network"), "false on what is no switch", "true")
-        if dimension.trees is not None and not dimension.in_network:
-            yield Problem((*path, "trees"), "none without in_network", f"{dimension.trees}", "add 'in_network: true'")
         name = design.algorithms[index]
         needed = None if name.startswith(CUSTOM) else algorithm_named(name).needs(dimension.size)
         if needed:

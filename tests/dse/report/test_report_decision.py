@@ -11,6 +11,7 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report import decision as decisions
 from dse.report.built import describe_build
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
@@ -460,6 +461,14 @@ def test_prices_that_move_the_knee_are_named() -> None:
     moved = {key: found.number for key, found in knees_at_prices(record).items() if found.number != record.knee.number}
     assert moved == {("network", 0.7): 1, ("npu", 1.3): 1}
     assert "with networks 30 % cheaper or NPUs 30 % dearer the choice is trial 1" in decided(record).sentences[2]
+
+
+def test_a_design_that_was_passed_over_is_no_choice_at_other_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = studies.record(
+        [priced(0, 1.0, 5e6, 1.5e7), priced(1, 1.5, 5e6, 8e6), priced(2, 1.9, 1e6, 9e6), priced(3, 3.0, 1e6, 6e6)]
+    )
+    monkeypatch.setattr(decisions, "pick_of_front", lambda record, summary: 1)
+    assert "the choice is trial 1" not in " ".join(decided(record).sentences)
 
 
 def test_prices_that_do_not_move_it_are_said_not_to() -> None:

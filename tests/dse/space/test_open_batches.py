@@ -117,7 +117,8 @@ def test_a_workload_without_a_critical_batch_is_told_to_fix_its_batch() -> None:
 def test_a_batch_of_requests_is_no_batch_of_a_training() -> None:
     serving = {"model": tiny()["workload"]["model"], "prompt_length": 64, "output_length": 8}
     served = {**serving, "global_batch": {"choice": [8, 16]}, "precision": "fp16"}
-    assert space(tiny(workload=served, objectives={"maximize": ["throughput"]})).notices == ()
+    graphs = {"base": "megatron-core", "execution": "graph"}
+    assert space(tiny(workload=served, software=graphs, objectives={"maximize": ["throughput"]})).notices == ()
 
 
 def test_each_workload_of_a_purchase_is_tied_to_its_own_smallest_batch() -> None:

@@ -13,7 +13,7 @@ from tiny_spaces import TINY
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.choice import surer
+from dse.report.choice import is_less_sure, surer
 from dse.report.decision import describe_decision
 from dse.report.limits import describe_kept_limits
 from dse.report.summary import summarize
@@ -143,3 +143,14 @@ def test_of_designs_that_are_as_good_the_one_is_built_that_is_surer_to_keep_the_
     assert (decision.trial == other.number) is built
     told = "better by less than 2.5 %, but it keeps its limits in 66 % of the scenarios, this one in 77 %."
     assert any(told in sentence for sentence in decision.sentences) is built
+
+
+@pytest.mark.parametrize(("other", "less_sure"), [(0.6, True), (0.64, False), (0.9, False)])
+def test_a_design_that_keeps_its_limits_in_fewer_scenarios_is_less_sure(
+    cheapest: StudyRecord, other: float, less_sure: bool
+) -> None:
+    known = {number: Sureness(None, 1.0, 0.0, 0.0, kept={LIMIT: kept}) for number, kept in {0: 0.66, 1: other}.items()}
+    scenarios = Scenarios(COUNT, (0, 1), {0: known[0]}, 0, {}, {1: known[1]})
+    summary = summarize(cheapest, replace(NOTHING, scenarios=scenarios))
+    assert is_less_sure(summary, 1, 0) is less_sure
+    assert not is_less_sure(summary, 2, 0)  # nothing is known of that one
