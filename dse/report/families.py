@@ -3,9 +3,10 @@
 The *distance* of two designs counts, in each objective, by how much they differ: in units of `RESOLUTION` where it
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
-complement) do not differ. Another network adds 1, another parallelisation adds 1, and another NPU, stack of software or
-precision more than that. Designs within a distance of 1 of one another are a family; where these are more than a screen
-holds (`most_families`), the nearest are joined until not (complete linkage), so a family may then hold several kinds.
+complement) do not differ. Another network adds 1, another parallelisation adds 1, another stack of software or
+precision more than that, and another NPU most of all. Designs within a distance of 1 of one another are a family. Where
+these are more than a screen holds (`most_families`), the nearest are joined until not (complete linkage), so a family
+may then hold several kinds.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
 of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more than `FAR`, `FEW` are enough.
@@ -53,6 +54,8 @@ KIND = tuple(aspect for part in _PARTS for aspect in part)
 _NAMED = ("precision", "batch", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory", "software")
 _OTHER_MACHINE = 2.0
 """What another NPU, stack or precision adds to a distance: it is decided apart, however alike the times are."""
+_OTHER_NPU = 1e3
+"""What another NPU adds beside: more than objectives do, so that no row hides an NPU while there are rows enough."""
 _MORE = 2
 """Families that are told beyond the usual number where designs have several machines, stacks or precisions."""
 _LARGEST_LOG = 7.0
@@ -216,6 +219,8 @@ def distances(
         far += kinds[:, part, None] != others[None, :, part]
     bought, from_others = (np.array([_machine(trial) for trial in trials], object) for trials in (rows, columns))
     far += _OTHER_MACHINE * (bought[:, None] != from_others[None, :])
+    npus, of_others = (np.array([machine_of(t.decided_document) for t in trials], object) for trials in (rows, columns))
+    far += _OTHER_NPU * (npus[:, None] != of_others[None, :])
     return far
 
 

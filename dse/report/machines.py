@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -72,8 +73,9 @@ def _describe_bought(record: StudyRecord, summary: Summary) -> str:
 
 
 def _shortly(why: str) -> str:
-    """What is wrong; of what to do about it only that another part of each domain would do."""
+    """What is wrong, as a sentence; of what to do about it only that another part of each domain would do."""
     wrong, _, fix = why.partition("; ")
+    wrong = re.sub(r"^([\w.\[\]]+): expected (.+), got (.+)$", r"\1 needs \2, has \3", wrong)
     part = fix.partition(", or ")[2]
     return clean_text(f"{wrong}; try {part}" if "'domain:" in part else wrong)
 

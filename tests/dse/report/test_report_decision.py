@@ -593,4 +593,4 @@ def test_a_job_that_would_leave_a_part_of_each_domain_empty_is_told_so_where_a_m
         )
     scenarios = Scenarios(100, (0,), {}, 0, {}, barred={"gb200": str(caught.value.problems[0])})
     said = " ".join(decided(three(), replace(NOTHING, scenarios=scenarios)).sentences)
-    assert "got 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 1,024 NPUs with 'domain: 64')." in said
+    assert "has 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 1,024 NPUs with 'domain: 64')." in said

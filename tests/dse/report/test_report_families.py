@@ -76,6 +76,17 @@ def test_families_are_joined_only_where_there_are_too_many() -> None:
         assert any(is_joined(record, summary, family) for family in families(record, summary)) is joined
 
 
+def test_no_row_hides_an_npu_however_many_designs_of_another_one_there_are() -> None:
+    many = [trial(n, 2.0 * 1.3**n, 3e7 * 0.7**n) for n in range(20)]
+    design = dict(many[0].design or {})
+    other = {**design, "cluster": {**design["cluster"], "npu": "h100-80gb"}}
+    beside = [replace(trial(20 + n, 2.1 * 1.3**n, 2.9e7 * 0.7**n), design=other) for n in range(3)]
+    assert all(
+        set(family.trials) <= set(range(20)) or set(family.trials) <= set(range(20, 23))
+        for family in found(studies.record(many + beside))
+    )
+
+
 def test_the_knee_stands_for_its_family_and_the_robust_pick_before_it() -> None:
     trials = [trial(0, 1.0, 9e7), trial(1, 1.5, 2.02e7), trial(2, 1.51, 2e7), trial(3, 9.0, 1e7)]
     record = studies.record(trials)

@@ -156,7 +156,7 @@ def test_a_machine_that_nothing_may_be_built_of_is_named_with_what_its_nearest_d
     barred = {"gb300": "parallelism.data: expected 8, got 6; choose another", "l40s": "does not fit", "d1": ""}
     scenarios = replace(asked.scenarios, machines=(), barred=barred, unasked=("gaudi2",))
     assert describe_machines(record, summarize(record, replace(asked, scenarios=scenarios))) == (
-        "No design that may be built was found on gb300 (the nearest: parallelism.data: expected 8, got 6), l40s (the "
+        "No design that may be built was found on gb300 (the nearest: parallelism.data needs 8, has 6), l40s (the "
         "nearest: does not fit), d1. Not looked at: gaudi2."
     )
     monkeypatch.setattr("dse.whatif.machines.MOST", 1)
