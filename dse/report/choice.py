@@ -229,14 +229,15 @@ def _priced_hull(record: StudyRecord, summary: Summary) -> tuple[Objective, Obje
     if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
         return None
     price, bought = prices[0], timed[0]
-    return price, bought, _hull(_join_prices([_point(trial, price, bought) for trial in summary.front]))
+    points = _join_prices([_point(trial, price, bought) for trial in summary.front])
+    return price, bought, _runnable_hull(points) or _hull(points)
 
 
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
     """Where more money stops to pay; None where the objectives are no price and time, or the front is one design.
 
     The answer is read off the convex hull of the front, both objectives as logarithms, where what a percent buys only
-    falls: between neighbours it is noise.
+    falls: between neighbours it is noise. Designs that their stacks do not run are left out, unless all are such.
     """
     found = _priced_hull(record, summary)
     if found is None or len(found[2]) < 2:
@@ -273,6 +274,15 @@ def _hull(points: Sequence[_Point]) -> list[_Point]:
         while len(hull) > 1 and _gain(hull[-2], hull[-1]) <= _gain(hull[-1], point):
             hull.pop()
         hull.append(point)
+    return hull
+
+
+def _runnable_hull(points: Sequence[_Point]) -> list[_Point]:
+    """The hull of points without designs that their stacks do not run, so that no money is told to pay for these."""
+    left, hull = [*points], _hull(points)
+    while otherwise := [point for point in hull if runs_otherwise(point[2])]:
+        left = [point for point in left if point not in otherwise]
+        hull = _hull(left)
     return hull
 
 
