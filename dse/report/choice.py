@@ -58,6 +58,8 @@ class Payoff:
     """Percent that the last percent of price bought; None where this is the cheapest design."""
     after: float | None
     """Percent that a percent more buys; None where this is the dearest design."""
+    beyond: bool = False
+    """Whether the front has a dearer and better design yet, which its stack does not run."""
 
 
 def recommended(record: StudyRecord, summary: Summary) -> int | None:
@@ -199,7 +201,7 @@ def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
     start = next((trial for trial in summary.front if trial.number == number), None)
     if found is None or start is None:
         return None
-    price, bought, hull = found
+    price, bought, hull, _ = found
     own = _point(start, price, bought)
     at_its_price = min((point[1] for point in hull if point[0] <= own[0] + SAME_PRICE), default=own[1])
     here = (own[0], min(own[1], at_its_price), start)
@@ -222,15 +224,27 @@ def _point(trial: TrialRecord, price: Objective, bought: Objective) -> _Point:
     return math.log(trial.values[price.name]), bought.sign * math.log(trial.values[bought.name]), trial
 
 
-def _priced_hull(record: StudyRecord, summary: Summary) -> tuple[Objective, Objective, list[_Point]] | None:
-    """A price, what depends on the time, and the hull of the front in their logarithms; None where there are none."""
+class _Priced(NamedTuple):
+    """A price, what depends on the time, and the hull of the front in their logarithms."""
+
+    price: Objective
+    bought: Objective
+    hull: list[_Point]
+    beyond: bool
+    """See `Payoff.beyond`."""
+
+
+def _priced_hull(record: StudyRecord, summary: Summary) -> _Priced | None:
+    """See `_Priced`; None where there is no price, or nothing that depends on the time."""
     prices = [o for o in record.objectives if is_of(o.name, CLUSTER) and METRICS[o.name].unit == "$" and o.sign > 0]
     timed = [o for o in record.objectives if o.expression is None and moves(o.name, "time")]
     if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
         return None
     price, bought = prices[0], timed[0]
     points = _join_prices([_point(trial, price, bought) for trial in summary.front])
-    return price, bought, _runnable_hull(points) or _hull(points)
+    whole = _hull(points)
+    hull = _runnable_hull(points) or whole
+    return _Priced(price, bought, hull, hull[-1] is not whole[-1])
 
 
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
@@ -240,14 +254,13 @@ def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
     falls: between neighbours it is noise. Designs that their stacks do not run are left out, unless all are such.
     """
     found = _priced_hull(record, summary)
-    if found is None or len(found[2]) < 2:
+    if found is None or len(found.hull) < 2:
         return None
-    price, bought, hull = found
+    price, bought, hull, beyond = found
     gains = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in pairwise(hull)]
     last = sum(gain >= WORTH for gain in gains)
-    return Payoff(
-        price, bought, hull[last][2], gains[last - 1] if last else None, gains[last] if last < len(gains) else None
-    )
+    before, after = gains[last - 1] if last else None, gains[last] if last < len(gains) else None
+    return Payoff(price, bought, hull[last][2], before, after, beyond)
 
 
 def _least(summary: Summary, objective: Objective) -> float:

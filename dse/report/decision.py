@@ -265,10 +265,12 @@ def _describe_payoff(pay: Payoff, here: bool) -> str:
     price, bought = (format_with_unit(pay.trial.values[o.name], o.unit, o.name) for o in (pay.price, pay.bought))
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
     what = clean_text(label(pay.bought.name))
+    run = " that its stack runs" if pay.beyond else ""
     if pay.after is None and here:
-        return f"this design is the dearest of the front: the last 1 % of money still buys {_of(pay.before)} of {what}"
+        of_front = f"the dearest of the front{run}"
+        return f"this design is {of_front}: the last 1 % of money still buys {_of(pay.before)} of {what}"
     if pay.after is None:
-        return f"more money pays up to {where}, the dearest: the last 1 % buys {_of(pay.before)} of {what}"
+        return f"more money pays up to {where}, the dearest{run}: the last 1 % buys {_of(pay.before)} of {what}"
     if pay.before is None:
         return f"more money than for {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
     return (

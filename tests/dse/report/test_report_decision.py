@@ -11,6 +11,7 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report import choice
 from dse.report import decision as decisions
 from dse.report.built import describe_build
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
@@ -445,6 +446,20 @@ def test_of_the_dearest_design_it_is_said_that_nothing_dearer_is_known() -> None
         .sentences[2]
         .startswith("This design is the dearest of the front: the last 1 % of money still buys 1.7 % of iteration time")
     )
+
+
+def test_no_money_pays_for_a_design_that_its_stack_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = studies.record([trial(0, 1.05, 3e7, 2), trial(1, 1.1, 2e7, 4), trial(2, 2.0, 1.8e7, 16)])
+    whole = payoff(record, summarize(record))
+    assert whole is not None
+    assert (whole.trial.number, whole.beyond, whole.after is None) == (1, False, False)
+    monkeypatch.setattr(choice, "runs_otherwise", lambda trial: trial.number == 0)
+    told = payoff(record, summarize(record))
+    assert told is not None
+    assert (told.trial.number, told.beyond, told.after) == (1, True, None)
+    assert "the dearest of the front that its stack runs" in " ".join(decided(record).sentences)
+    monkeypatch.setattr(choice, "runs_otherwise", lambda trial: True)  # then it tells nothing apart
+    assert payoff(record, summarize(record)) == whole
 
 
 def priced(number: int, time: float, network: float, npu: float) -> TrialRecord:
