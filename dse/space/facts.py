@@ -20,9 +20,10 @@ MOST_TOKENS = 5e8
 
 
 def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences where it is open how often things fail, or what an NPU is at one price, or a batch is of no training.
+    """Sentences on what nobody chooses, or that will surprise.
 
-    How a job is saved and begun again may well be open.
+    It is open how often things fail, or what an NPU is at one price; a batch is of no training; a server replays no
+    graph. How a job is saved and begun again may well be open.
     """
     found = [*designs_of(template)]
     if template_count(template.get("reliability", {})) > 1 and len({design.reliability.mtbf for design in found}) > 1:
