@@ -18,8 +18,16 @@ from simcore.design.npu import NamedNpu, Npu
 from simcore.design.power_cap import capped
 from simcore.design.transport import NamedTransport
 from simcore.document.field import Frozen, Natural
-from simcore.document.problem import Refusal
+from simcore.document.problem import Refusal, suggest_nearest
 from simcore.document.quantity import Power
+
+_OF_FABRIC = ("fabric", "npus", "domain")
+"""Keys that `dimensions` take the place of."""
+
+
+def _not_a_key(key: str, known: list[str]) -> str:
+    suggested = suggest_nearest(key, known)
+    return f"'{key}' is no key of a cluster" + (f", {suggested}" if suggested else "")
 
 
 class Straggler(Frozen):
@@ -76,8 +84,15 @@ class Cluster(Frozen):
             return {**value, "dimensions": shared_nics(value["dimensions"])} if "dimensions" in value else value
         if "dimensions" in value:
             raise Refusal("either 'fabric' or 'dimensions'", "both", "drop one")
-        rest = {key: entry for key, entry in value.items() if key not in ("fabric", "npus", "domain")}
-        dimensions = fabric_dimensions(value["fabric"], value.get("npus"), value.get("domain"))
+        rest = {key: entry for key, entry in value.items() if key not in _OF_FABRIC}
+        try:
+            dimensions = fabric_dimensions(value["fabric"], value.get("npus"), value.get("domain"))
+        except Refusal as refusal:
+            # Without its dimensions nothing else of the cluster is looked at: its keys are told here.
+            told = [
+                _not_a_key(str(key), [*cls.model_fields, *_OF_FABRIC]) for key in rest if key not in cls.model_fields
+            ]
+            raise Refusal(refusal.expected, refusal.found, "; ".join([refusal.fix, *told])) from None
         return {**rest, "dimensions": shared_nics(dimensions)}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

@@ -24,7 +24,8 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
     """
     if not _is_count(npus, MOST_NPUS):
         what = f"'npus', the number of NPUs of the fabric, from 1 to {MOST_NPUS:,}"
-        raise Refusal(what, format_value(npus), "e.g. 'npus: 512'")
+        fix = f"for several write npus: {{choice: {npus}}}" if isinstance(npus, list) else "e.g. 'npus: 512'"
+        raise Refusal(what, "none" if npus is None else format_value(npus), fix)
     spec = catalog.entry("fabrics", fabric) if isinstance(fabric, str) else fabric
     if not isinstance(spec, dict) or not isinstance(spec.get("dimensions"), list):
         raise Refusal("a fabric of the catalogue or one with 'dimensions'", repr(fabric))

@@ -123,6 +123,7 @@ _ABBREVIATED = {
     "activation_recompute": "recompute",
     "num_gpus": "npus",
     "world_size": "npus",
+    "nodes": "npus",
     "memory": "memory.peak",
     "gbs": "global_batch",
     "seq_len": "sequence_length",

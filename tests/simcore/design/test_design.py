@@ -281,6 +281,16 @@ def test_a_fabric_needs_its_number_of_npus(npus: object) -> None:
     assert "the number of NPUs of the fabric" in refused({"fabric": "dgx-a100", "npus": npus})
 
 
+def test_keys_that_are_none_are_told_with_the_fabric_that_cannot_be_had() -> None:
+    message = refused({"fabric": "dgx-a100", "gpu": "H100", "nodes": 64})
+    assert "got none; e.g. 'npus: 512'; 'gpu' is no key of a cluster, did you mean 'npu'?" in message
+    assert "'nodes' is no key of a cluster, did you mean 'npus'?" in message
+
+
+def test_several_numbers_of_npus_are_a_choice() -> None:
+    assert "for several write npus: {choice: [256, 512]}" in refused({"fabric": "dgx-a100", "npus": [256, 512]})
+
+
 def test_a_fabric_needs_whole_nodes() -> None:
     assert "fills whole groups of 8, got 12" in refused({"fabric": "dgx-a100", "npus": 12})
 
