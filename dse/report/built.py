@@ -19,7 +19,7 @@ from dse.report.aspects import (
     shorten_value,
     value_at,
 )
-from dse.report.describe import headline, in_words
+from dse.report.describe import CARE, headline, in_words
 from dse.report.scheduling import open_policies
 from dse.report.units import clean_text, format_percent
 
@@ -42,8 +42,6 @@ _OF_ZERO = {"accumulate": (2, 3), "gather": (3,)}
 
 _PLACE = "cluster.memory.expanded.place"
 """Not among these: what lies there is said with how the job is cut."""
-_CARE = "reliability."
-_AS_WORDS = str.maketrans("._", "  ")
 
 
 def describe_build(trial: TrialRecord) -> str:
@@ -74,7 +72,7 @@ def _describe_npu(trial: TrialRecord) -> str:
     told = [
         f"{words} {shorten_value(value if (found := value_at(document, path)) is None else found)}"
         for path, value in trial.params.items()
-        if (words := in_words(path)) != path and not path.startswith(_PLACE)
+        if (words := in_words(path)) != path and not path.startswith((_PLACE, CARE))
     ]
     return f" ({', '.join(told)})" if told else ""
 
@@ -97,8 +95,7 @@ def _describe_use(trial: TrialRecord) -> Iterator[str]:
 
 def _describe_care(trial: TrialRecord) -> str:
     """How the job is saved and begun again, as far as the space left it open, and what that comes to."""
-    params = ((path.removeprefix(_CARE), value) for path, value in trial.params.items() if path.startswith(_CARE))
-    told = [f"{path.translate(_AS_WORDS).replace('npu', 'NPU')} {shorten_value(value)}" for path, value in params]
+    told = [f"{in_words(path)} {shorten_value(value)}" for path, value in trial.params.items() if path.startswith(CARE)]
     goodput = (trial.metrics or {}).get("goodput")
     reached = "" if goodput is None or not told else f" (goodput {format_percent(goodput)})"
     return f"; {', '.join(told)}{reached}" if told else ""

@@ -40,8 +40,11 @@ _OF_RATES = ("efficiency", "affinity")
 """What each fabric has of its own: where every bandwidth has one of these, it is not said."""
 
 
-_OF_NPU = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster."}
-"""Paths of what an NPU is and has beside it, by how they begin, with what of that goes without saying."""
+CARE = "reliability."
+"""Paths of how a job is saved and begun again."""
+_KNOWN = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster.", CARE: CARE}
+"""Paths that are said in words, by how they begin, with what of that goes without saying: of an NPU, and of care."""
+_AS_WORDS = str.maketrans("._", "  ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,9 @@ class Comparison:
 
 
 def in_words(path: str) -> str:
-    """A key of an NPU that is spelled out, or of the memory beside it, in words; any other path as it is."""
-    known = next((known for begin, known in _OF_NPU.items() if path.startswith(begin)), None)
-    return path if known is None else path.removeprefix(known).replace(".", " ").replace("_", " ")
+    """A path of `_KNOWN` in words; any other one as it is."""
+    known = next((known for begin, known in _KNOWN.items() if path.startswith(begin)), None)
+    return path if known is None else path.removeprefix(known).translate(_AS_WORDS).replace("npu", "NPU")
 
 
 def describe(design: Document) -> dict[str, str]:

@@ -44,7 +44,9 @@ def test_a_section_that_varies_in_one_design_alone_differs_in_what_varies() -> N
     varied = usual_reliability().model_dump(mode="json", exclude_defaults=True)
     one["reliability"] = usual_reliability().name
     other["reliability"] = {**varied, "spares": 0.5}
-    assert compare([one, other]).columns == ("reliability.spares",)
+    found = compare([one, other])
+    assert found.columns == ("reliability.spares",)
+    assert ("spares 0.5",) in found.phrases
 
 
 def test_topology_is_written_innermost_first() -> None:
