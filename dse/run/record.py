@@ -22,6 +22,7 @@ from dse.run.covered import Keys, best_of_all
 from dse.run.document import OpenStudy, is_of_this_model, open_study, proof_identity
 from dse.run.part_cells import JournalCells
 from dse.run.part_columns import PartColumns
+from dse.space.barred import barred_notices
 from dse.space.jobs import SECTIONS
 from dse.space.order import NOTICES
 from dse.space.space import Space
@@ -86,7 +87,7 @@ def record_of(
         purchase=purchase,
         proof=proof,
         hypothetical=NOTICES[space.hypothetical] if space.hypothetical else "",
-        notices=tuple(notice for notice in (*space.notices, "" if proof else _unproven(space, study)) if notice),
+        notices=tuple(filter(None, (*space.notices, *barred_notices(space), "" if proof else _unproven(space, study)))),
     )
     record = with_regret(record)
     names = {asked.name: told.name for asked, told in zip(space.objectives, record.objectives, strict=True)}

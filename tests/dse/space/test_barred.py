@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
 from dse.space.barred import barred_notices
 from dse.space.space import Space, space_from
 from simcore.document.text import parse_document
@@ -22,16 +26,25 @@ H100 = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 16}
 TPU = {"npu": "tpu-v5e", "fabric": "tpu-v5e-pod", "npus": {"choice": [16, 64]}}
 
 
-def notices(cluster: Any, **sections: Any) -> list[str]:
+def space_of(cluster: Any, **sections: Any) -> Space:
     document = {**BASE, "cluster": cluster, **sections}
-    space: Space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "barred")
-    return list(barred_notices(space))
+    return space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "barred")
+
+
+def notices(cluster: Any, **sections: Any) -> list[str]:
+    return list(barred_notices(space_of(cluster, **sections)))
 
 
 def test_an_alternative_without_a_price_is_named_with_its_reason() -> None:
     (told,) = notices({"choice": [H100, TPU]})
     assert told.startswith("cluster #1: none of ")
     assert "may be built, such as on tpu-v5e: cluster.npu: expected a node with a price in list 'street-2025'" in told
+
+
+def test_the_decision_has_them_too(tmp_path: Path) -> None:
+    space = space_of({"choice": [H100, TPU]})
+    optimize(space, Settings(sampler="random", trials=8, seed=0), tmp_path / "run", resume=False)
+    assert set(notices({"choice": [H100, TPU]})) <= set(load_record(tmp_path / "run").notices)
 
 
 def test_what_occurs_beside_a_named_value_alone_is_not_named_too() -> None:
