@@ -208,7 +208,7 @@ def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
     reasons = trial_reasons(record.trials) if record.trials else drawn_reasons(space)
     if not reasons:
         return 1
-    print(explained(reasons, "trials" if record.trials else "designs drawn from the space"), file=sys.stderr)
+    print(explained(reasons, "trials" if record.trials else "designs of the space"), file=sys.stderr)
     nothing = ended == "exhausted" and all(invalid for _, _, invalid in reasons)
     return 2 if nothing and len(reasons) >= len(record.trials) else 1
 

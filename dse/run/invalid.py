@@ -1,19 +1,20 @@
 """Why a space has no design that may be simulated: the rules that most of its designs break, an example each.
 
 A search that is sure of what it may leave out (`exact`) makes no trial of a design that cannot be; so where it made
-none, designs are drawn from the space and asked what is wrong with them.
+none, designs of the space, all or some that are drawn, are asked what is wrong with them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import VALID, TrialRecord
 from dse.space.draw import RandomDraw
+from dse.space.fill import FilledDocument
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
@@ -28,14 +29,11 @@ Reason = tuple[str, str, bool]
 
 
 def drawn_reasons(space: Space) -> list[Reason]:
-    """What is wrong with designs drawn from a space: the first rule that each breaks, constraints on results aside."""
-    generator = np.random.default_rng(0)
+    """What is wrong with designs of a space: the first rule that each breaks, constraints on results aside."""
     found: list[Reason] = []
     nearest: tuple[float, Design] | None = None
-    plain = space.plain
-    for number in range(DRAWN):
-        one = plain[number % len(plain)]
-        design, problems = parse_design(one.fill(RandomDraw(generator)).document)
+    for one, filled in _looked_at(space.plain):
+        design, problems = parse_design(filled.document)
         if design is None:
             found.append((problems[0].rule, str(problems[0]), True))
             continue
@@ -49,6 +47,18 @@ def drawn_reasons(space: Space) -> list[Reason]:
             if rule == _FITS and (nearest is None or missed < nearest[0]):
                 nearest = missed, design
     return found if nearest is None else _with_nearest(found, nearest[1])
+
+
+def _looked_at(plain: list[Space]) -> Iterator[tuple[Space, FilledDocument]]:
+    """All designs of a few spaces, or `DRAWN` of them."""
+    if sum(one.count() for one in plain) <= DRAWN:
+        for one in plain:
+            yield from ((one, filled) for filled in one.enumerate())
+        return
+    generator = np.random.default_rng(0)
+    for number in range(DRAWN):
+        one = plain[number % len(plain)]
+        yield one, one.fill(RandomDraw(generator))
 
 
 def _with_nearest(reasons: list[Reason], design: Design) -> list[Reason]:
