@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,9 +47,9 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     points = record.losses((trial, *(rival for rival, _ in rivals)))
     size = abs(points).mean(axis=0)
     far = (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
-    place = int(far.argmin())
+    place = _nearest_that_runs([rival for rival, _ in rivals], far)
     (rival, name), lead = rivals[place], "closest rival:"
-    if far.min() >= _FAR:
+    if far[place] >= _FAR:
         beside = "beside other machines, " if _is_machine_near(record, summary, points[0], size) else ""
         lead = f"{beside}no rival is near; the closest is"
     changes = [_against(o, summary, trial, rival) for o in record.objectives]
@@ -57,6 +59,12 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     if runs_otherwise(rival):
         return f"{lead} {named}, which its stack does not run as it is"
     return f"{lead} {named}{': as good a choice until both are measured' if doubts and all(doubts) else ''}"
+
+
+def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) -> int:
+    """The place of the nearest rival that its stack runs, of those that are near; else of the nearest one."""
+    order: list[int] = far.argsort(kind="stable").tolist()
+    return next((place for place in order if far[place] < _FAR and not runs_otherwise(rivals[place])), order[0])
 
 
 def _behind(record: StudyRecord, trial: TrialRecord) -> list[tuple[TrialRecord, str]]:

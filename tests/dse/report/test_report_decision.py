@@ -430,6 +430,18 @@ def test_the_closest_rival_is_told_with_what_differs_and_whether_that_can_be_tol
     assert "1.8 % (too near to tell), cost " in near.sentences[2]
 
 
+def test_the_rival_is_the_nearest_that_its_stack_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = studies.record(
+        [trial(0, 0.95, 2.4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.3, 1.95e7, 16), trial(3, 2.2, 1.9e7, 2)]
+    )
+    assert decided(record).trial == 1
+    assert "closest rival: trial 2" in decided(record).sentences[2]
+    monkeypatch.setattr("dse.report.rival.runs_otherwise", lambda trial: trial.number == 2)
+    assert "closest rival: trial 0" in decided(record).sentences[2]
+    monkeypatch.setattr("dse.report.rival.runs_otherwise", lambda trial: True)
+    assert "closest rival: trial 2" in decided(record).sentences[2]
+
+
 def test_a_large_difference_that_the_model_is_not_sure_of_is_not_called_near() -> None:
     even = {(one, other): 0.5 for one in range(3) for other in range(3)}
     sure = {n: Sureness(None, 0.8, 0.01, 0.03) for n in range(3)}
