@@ -36,5 +36,7 @@ def factor_of(precision: str) -> float:
 
 def described(precision: str, of_run: str | None) -> str:
     """Why tokens differ from those of a run in another precision, in words."""
-    narrow = NARROW.get(precision) or NARROW[of_run or ""]
-    return f"{more_tokens(precision, of_run):.3g} times those in {of_run}, at the least in {precision}: {narrow.why}"
+    times, known = f"{more_tokens(precision, of_run):.3g} times those in {of_run}", NARROW.get(precision)
+    if known is not None:
+        return f"{times}, at the least: {known.why}"
+    return f"{times}, at the most, which has {NARROW[of_run or ''].why}"
