@@ -12,7 +12,7 @@ from simcore.design.once import once_for
 from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
-from simcore.design.usual_library import USUAL
+from simcore.design.usual_library import is_usual
 
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
@@ -112,7 +112,7 @@ def provenance(design: Design) -> dict[str, str]:
 def _of_links(library: Library | None) -> str:
     if library is None:
         return AS_DESIGNED
-    if library.name == USUAL:
+    if is_usual(library):
         return "links as the design says, a library as on measured devices, by the memory's bandwidth: assumed"
     return f"{library.name or 'library'}: fitted on measured collectives"
 

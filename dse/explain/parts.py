@@ -96,10 +96,11 @@ def _of_bubble(design: Design, result: Result) -> str:
         f"{program.stages} stages wait for each other: {program.microbatches} microbatches, {program.schedule}{chunks}"
     )
     here = result.stage or 0
-    own, *each = (_work_of(design, stage) for stage in (here, *range(program.stages)))
+    each = [_work_of(design, stage) for stage in range(program.stages)]
     stage = max(range(program.stages), key=lambda stage: sum(each[stage].values()))
-    longer = {name: each[stage].get(name, 0.0) - own.get(name, 0.0) for name in each[stage]}
-    total = sum(each[stage].values()) - sum(own.values())
+    own, most = each[here], each[stage]
+    longer = {name: seconds - own.get(name, 0.0) for name, seconds in most.items()}
+    total = sum(most.values()) - sum(own.values())
     if total < _LEAST_SHARE * sum(own.values()):
         return why
     told = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.space.hole import Choice
-from simcore.workload.narrow import NARROW, factor_of
+from dse.space.hole import Choice, alternatives_of
+from simcore.workload.narrow import LOSSY, factor_of
 
 _KEY = "training_precision"
 
@@ -17,14 +17,15 @@ def settle_precision(template: dict[str, Any], where: str = "workload") -> Itera
     `where` is what the workload is called.
     """
     sections = [*_sections(template.get("workload"))]
-    open_ones = dict.fromkeys(name for section in sections for name in _precisions(section))
+    named = (name for section in sections for name in alternatives_of(section.get("precision")))
+    open_ones = dict.fromkeys(name for name in named if isinstance(name, str))
     plain = next((name for name in open_ones if factor_of(name) == 1), None)
-    narrow = next((name for name in open_ones if name in NARROW), None)
+    narrow = next((name for name in open_ones if name in LOSSY), None)
     loose = any("training_tokens" in section and _KEY not in section for section in sections)
     if plain is None or narrow is None or not loose:
         return
     template["workload"] = _tied(template["workload"], plain)
-    known = NARROW[narrow]
+    known = LOSSY[narrow]
     yield (
         f"{where}.training_tokens are taken as those in {plain}; {narrow} needs at least {known.factor:g} times as "
         f"many ({known.why}). Write {_KEY}, the precision of the run that they are of."
@@ -33,18 +34,11 @@ def settle_precision(template: dict[str, Any], where: str = "workload") -> Itera
 
 def _sections(workload: Any) -> Iterator[Mapping[str, Any]]:
     """The sections that a template's workload may be."""
-    if isinstance(workload, Choice):
-        for alternative in workload.alternatives:
-            yield from _sections(alternative)
-    elif isinstance(workload, Mapping):
-        yield workload
-
-
-def _precisions(section: Mapping[str, Any]) -> list[str]:
-    """The precisions that a section leaves open, or has."""
-    value = section.get("precision")
-    listed = value.alternatives if isinstance(value, Choice) else (value,)
-    return [name for name in listed if isinstance(name, str)]
+    for one in alternatives_of(workload):
+        if isinstance(one, Choice):
+            yield from _sections(one)
+        elif isinstance(one, Mapping):
+            yield one
 
 
 def _tied(workload: Any, precision: str) -> Any:

@@ -92,7 +92,7 @@ class Cluster(Frozen):
             told = [
                 _not_a_key(str(key), [*cls.model_fields, *_OF_FABRIC]) for key in rest if key not in cls.model_fields
             ]
-            raise Refusal(refusal.expected, refusal.found, "; ".join([refusal.fix, *told])) from None
+            raise Refusal(refusal.expected, refusal.found, "; ".join(filter(None, [refusal.fix, *told]))) from None
         return {**rest, "dimensions": shared_nics(dimensions)}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

@@ -30,7 +30,7 @@ from simcore.design.reliability import NamedReliability, usual_reliability
 from simcore.design.same import Same
 from simcore.design.software import NamedSoftware, Software, usual_software
 from simcore.design.system import System
-from simcore.design.usual_library import USUAL, npus_library
+from simcore.design.usual_library import is_usual, npus_library
 from simcore.design.workload import AnyWorkload, names_no_files, workload_tag
 from simcore.document.field import Flag, Frozen
 from simcore.document.problem import Refusal
@@ -191,7 +191,7 @@ class Design(Frozen):
         if dimension.library is not None or dimension.tier == "pod" or not self.workload.computes:
             return dimension.library
         its = npus_library(self.cluster.npu)
-        return None if its is not None and its.name == USUAL and dimension.efficiency != 1.0 else its
+        return None if is_usual(its) and dimension.efficiency != 1.0 else its
 
     @property
     def expanded_memory(self) -> ExpandedMemory | None:

@@ -32,6 +32,11 @@ class _Measured(NamedTuple):
     piece: float
 
 
+def is_usual(library: Library | None) -> bool:
+    """Whether a library is one of these, and nothing that was measured or given."""
+    return library is not None and library.name == USUAL
+
+
 def npus_library(npu: Npu) -> Library | None:
     """What a library adds inside a node on an NPU: that of its generation, else the usual one.
 

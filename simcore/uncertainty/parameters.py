@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.software import Software
-from simcore.design.usual_library import USUAL
+from simcore.design.usual_library import is_usual
 from simcore.document.field import NARROW
 from simcore.document.ranges import Ends
 from simcore.program import Category, Compute
@@ -243,7 +243,7 @@ def service_errors(design: Design, dimension: Dimension, kind: str, flat: bool, 
     if routed:
         return extra
     library = design.library_of(dimension)
-    if library is None or library.name == USUAL or not library.adds:
+    if library is None or is_usual(library) or not library.adds:
         return (*extra, Unknown(_NETWORK["links"], place))
     return (*extra, Unknown(_NETWORK["library"], f"{library.name} {kind}"))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from simcore.design.design import Design
 from simcore.workload.base import kind_of
-from simcore.workload.narrow import NARROW
+from simcore.workload.narrow import LAW, LOSSY
 from simcore.workload.staleness import staleness_of
 
 OF_PRECISION = {
@@ -23,10 +23,7 @@ OF_PRECISION = {
         "fp8 by blocks: up to 0.25 % more loss than bf16 (DeepSeek-V3, arXiv 2412.19437), worth up to 11 to 22 % more "
         "tokens (arXiv 2203.15556)"
     ),
-    "nvfp4": (
-        "nvfp4: 1 to 1.5 % more loss than fp8 at 12B and 10 trillion tokens, with a sixth of the layers in bf16 (arXiv "
-        "2509.25149), worth 1.5 times the tokens or more (arXiv 2203.15556)"
-    ),
+    "nvfp4": f"nvfp4: {LOSSY['nvfp4'].loss}, worth {LOSSY['nvfp4'].factor:g} times the tokens or more ({LAW})",
     "int8": (
         "int8 training: no published run of a large language model; 0 to 1 % more loss is assumed (small models: arXiv "
         "2304.13013, 2403.12422)"
@@ -78,7 +75,7 @@ def lost_accuracy(design: Design) -> tuple[str, ...]:
         return ()
     if not kind_of(workload).trained:
         return (OF_SERVED[workload.precision],) if workload.precision in OF_SERVED else ()
-    counted = getattr(workload, "training_precision", None) is not None and workload.precision in NARROW
+    counted = getattr(workload, "training_precision", None) is not None and workload.precision in LOSSY
     narrow = None if counted else OF_PRECISION.get(workload.precision)
     sums = SUMS_IN_16_BITS if workload.gradient_precision == "fp16" and design.microbatches > 1 else None
     return tuple(text for text in (narrow, sums, _old_weights(design)) if text)

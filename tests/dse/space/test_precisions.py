@@ -14,7 +14,7 @@ from dse.run.settings import Settings
 from dse.space.space import Space
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.workload.narrow import NARROW
+from simcore.workload.narrow import LOSSY
 from simcore.workload.penalties import lost_accuracy
 
 OPEN = ["fp8", "nvfp4"]
@@ -69,12 +69,12 @@ def test_a_narrow_precision_needs_more_tokens_than_its_iterations_save(tmp_path:
 def test_tokens_follow_the_precision_and_say_why() -> None:
     own, other = designed(precision="nvfp4"), designed(precision="nvfp4", training_precision="bf16")
     assert own.workload.tokens_to_train == 1e12
-    assert other.workload.tokens_to_train == NARROW["nvfp4"].factor * 1e12
+    assert other.workload.tokens_to_train == LOSSY["nvfp4"].factor * 1e12
     assert other.workload.tokens_needed is not None
     assert "arXiv 2509.25149" in other.workload.tokens_needed.why
     back = designed(precision="bf16", training_precision="nvfp4", training_batch=1e6)
     plain = designed(precision="bf16", training_batch=1e6)
-    assert back.workload.tokens_to_train == pytest.approx(plain.workload.tokens_to_train / NARROW["nvfp4"].factor)
+    assert back.workload.tokens_to_train == pytest.approx(plain.workload.tokens_to_train / LOSSY["nvfp4"].factor)
 
 
 def test_a_loss_that_is_counted_is_not_named_as_if_it_were_not() -> None:
