@@ -48,7 +48,7 @@ def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
         name = launched.software.name or "software"
         yield (
             f"{name} launches each kernel of a decode by itself here, which takes most of the time of a token; vLLM "
-            f"and TensorRT-LLM replay a graph of them. For that write software: {{base: {name}, execution: graph}}."
+            "and TensorRT-LLM replay a graph of them. For that leave software out, or write software: vllm."
         )
 
 

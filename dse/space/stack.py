@@ -12,13 +12,21 @@ from simcore.document.problem import Problem
 from simcore.workload.base import kind_of
 
 MADE_FOR = "NPUs of the software"
+TRAINS = "software that trains"
 
 
 def misfits(design: Design) -> Iterator[Problem]:
-    """Why nobody trains the design: its stack is not made for its NPUs, though it can be simulated as if it were."""
+    """Why nobody trains the design: its stack does not train, or is not made for its NPUs.
+
+    It can be simulated as if it did, and were.
+    """
     npu, stack = design.cluster.npu.name, design.software
-    if npu in stack.not_on and design.jobs is None and kind_of(design.workload).trained:
-        usual = usual_software(npu, workload_tag(design.workload)).name
+    if design.jobs is not None or not kind_of(design.workload).trained:
+        return
+    usual = usual_software(npu, workload_tag(design.workload)).name
+    if not stack.trains:
+        yield Problem(("software",), "a stack that trains", stack.name, f"use one that does, such as {usual}", rule=TRAINS)
+    if npu in stack.not_on:
         expected, fix = f"a stack that is made for {npu}", f"use one that is, such as {usual}"
         yield Problem(("software",), expected, stack.name, fix, rule=MADE_FOR)
 

@@ -11,7 +11,7 @@ from dse.space.fill import FilledDocument
 from dse.space.objective import Objective
 from dse.space.screen import design_problems
 from dse.space.split.solve import unsolvable_problems
-from dse.space.stack import MADE_FOR
+from dse.space.stack import MADE_FOR, TRAINS
 from dse.space.variations import variations
 from simcore.check.load import parse_design
 from simcore.document.problem import Path, Problem, Refusal
@@ -19,6 +19,7 @@ from simcore.metrics import METRICS
 
 _FATAL_RULES = (
     MADE_FOR,
+    TRAINS,
     "degrees multiply to the NPUs",
     "kind of workload",
     "operator times",

@@ -1,4 +1,4 @@
-"""The software that trains: what a stack does with every design, apart from what a design's own keys say.
+"""The software that trains or serves: what a stack does with every design, apart from what a design's own keys say.
 
 A stack decides which kernels are fused, what a launch costs, when gradients are reduced and in which precision, how
 tokens reach experts, what 8-bit products cast, what a collective beside computation costs it, and which memory it takes
@@ -97,9 +97,11 @@ class OnNpus(Frozen):
 
 
 class Software(Frozen):
-    """A software stack that trains."""
+    """A software stack that trains, or serves."""
 
     name: str = ""
+    trains: Flag = True
+    """Whether it trains; else it serves alone."""
     execution: Execution | None = None
     """How kernels are launched; unless given `eager`, or what `on` says."""
     launch: Launch
@@ -198,8 +200,12 @@ _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "schedul
 
 
 _USUAL = ("megatron-core", "deepspeed", "maxtext")
-_USUAL_OF = dict.fromkeys(("layers", "recommender"), ("pytorch-fsdp", "maxtext"))
-"""By kind of workload what differs: nobody trains these with a library of transformers. Each NPU has one of either."""
+_USUAL_OF = {
+    **dict.fromkeys(("layers", "recommender"), ("pytorch-fsdp", "maxtext")),
+    "inference": ("vllm", "maxtext"),
+}
+"""By kind of workload what differs: nobody trains these with a library of transformers, or serves with one that trains.
+Each NPU has one of them."""
 
 
 def usual_software(npu: str = "", kind: str = "") -> Software:

@@ -117,9 +117,21 @@ def test_a_space_whose_only_stack_is_not_made_for_its_npus_is_refused() -> None:
         space(cluster={"npu": "tpu-v5p", "fabric": "tpu-v5p-pod", "npus": 16}, software="megatron-core")
 
 
+def test_a_server_trains_nothing() -> None:
+    with pytest.raises(InputError, match="software: expected a stack that trains, got vllm; use one that does, such as"):
+        space(software="vllm")
+    both = {"choice": ["megatron-core", "vllm"]}
+    assert {told.partition(";")[0] for told in problems_of(space(software=both))} == {
+        "software: expected a stack that trains, got vllm"
+    }
+
+
 @pytest.mark.parametrize(
     ("document", "stack"),
     [
+        ({"workload": {"model": "gpt3-175b", "output_length": 8}, "cluster": {"npu": "h100-80gb"}}, "vllm"),
+        ({"workload": {"model": "gpt3-175b", "output_length": 8}, "cluster": {"npu": "gaudi3"}}, "vllm"),
+        ({"workload": {"model": "gpt3-175b", "output_length": 8}, "cluster": {"npu": "tpu-v2"}}, "maxtext"),
         ({"workload": {"model": "gpt3-175b"}, "cluster": {"npu": "h100-80gb"}}, "megatron-core"),
         ({"workload": {"model": "dlrm-mlperf"}, "cluster": {"npu": "h100-80gb"}}, "pytorch-fsdp"),
         ({"workload": {"layers": "resnet-50"}, "cluster": {"npu": {"choice": ["h100-80gb", "b200"]}}}, "pytorch-fsdp"),
