@@ -13,6 +13,7 @@ from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
 from simcore.design.usual_library import is_usual
+from simcore.workload.base import kind_of
 
 AS_DESIGNED = "as the design says it"
 """Where nothing but the document stands behind a number."""
@@ -44,6 +45,9 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
     return Evidence(device, bool(software.measured_on), npu.name in software.measured_on)
 
 
+_TRAINS_NOTHING = ", which serves alone: nobody trains with it"
+
+
 def _usual_elsewhere(npu: str) -> str:
     return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
 
@@ -72,8 +76,8 @@ def _asked(design: Design) -> tuple[Any, ...]:
     """What `provenance` looks at."""
     workload, p = design.workload, design.parallelism
     needed = workload.tokens_needed
-    running = workload.computes, workload.measured_as, needed and needed.why, p.expert > 1, p.dispatch
-    return Same(design.cluster), Same(design.software), *running, _never_measured(design)
+    its = kind_of(workload).trained, workload.computes, workload.measured_as, needed and needed.why
+    return Same(design.cluster), Same(design.software), *its, p.expert > 1, p.dispatch, _never_measured(design)
 
 
 @once_for(_asked, 4096)
@@ -82,6 +86,7 @@ def provenance(design: Design) -> dict[str, str]:
     found, npu, software = evidence(design), design.cluster.npu, design.software
     curve = npu.curve.name or "its own curve" if npu.curve is not None else ""
     name = software.name or "software"
+    trained = kind_of(design.workload).trained
     told = {
         "operators": {
             "kernels": f"fitted on kernels of {npu.name} ({curve})",
@@ -93,6 +98,7 @@ def provenance(design: Design) -> dict[str, str]:
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
         + _never_measured(design)
         + (_usual_elsewhere(npu.name) if npu.name in software.not_on else "")
+        + ("" if software.trains or not trained else _TRAINS_NOTHING)
         + _how_it_runs(design),
         "interval": _of_interval(found),
     }

@@ -128,6 +128,8 @@ def _best_dimension(dimension: Any, split: Any, shares: int) -> Any:
     for key, best in (("bandwidth", max), ("latency", min), ("efficiency", max)):
         if key in out:
             out[key] = _extreme_value(out[key], best)
+    if not isinstance(dimension.get("efficiency", 1.0), int | float | list):
+        out.setdefault("library", {})  # a library is not assumed beside some of its efficiencies (`Design`)
     return out
 
 

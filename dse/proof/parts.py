@@ -323,11 +323,10 @@ def parse_sound(document: Mapping[str, Any]) -> Design:
 
 def _family_key(design: Design) -> str:
     """All of a network but bandwidths, latencies and efficiencies, its transport's too."""
-    same = {"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0, "collective": None}
+    same = {"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0}
     dimensions = tuple(dimension.model_copy(update=same) for dimension in design.cluster.dimensions)
     cluster = design.cluster.model_copy(update={"dimensions": dimensions, "transport": None})
-    system = design.system.model_copy(update={"collective": None})
-    return repr((design.algorithms, cluster, system, design.cost, design.reliability))
+    return repr((design.algorithms, cluster, design.system, design.cost, design.reliability))
 
 
 def _shape_key(design: Design) -> str:

@@ -17,6 +17,8 @@ from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, scale
 from dse.whatif.machines import stack_of
 from simcore.check.load import parse_design
+from simcore.cost.bill import UNUSED as BOUGHT_IDLE
+from simcore.cost.materials import bill_of
 from simcore.cost.ownership import YEAR
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
@@ -111,7 +113,14 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
         parts.append(f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})")
     said = f"Prices per NPU by {sources.pop()}" if same else "Prices per NPU"
-    return f"{said}: {', '.join(parts)}." if parts else ""
+    return f"{said}: {', '.join(parts)}.{_unused(trial)}" if parts else ""
+
+
+def _unused(trial: TrialRecord) -> str:
+    """How many NPUs are bought with the nodes and not used; empty where all are."""
+    design = None if trial.design is None else parse_design(trial.design)[0]
+    idle = 0 if design is None else sum(item.count for item in bill_of(design).items if item.where == BOUGHT_IDLE)
+    return f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use." if idle else ""
 
 
 def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:

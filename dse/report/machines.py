@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dse.evaluate.pareto import dominated_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import value_at
 from dse.report.choice import recommended
@@ -138,6 +137,6 @@ def _describe_missed(record: StudyRecord, found: Sequence[Machine]) -> str:
 
 
 def _is_behind(record: StudyRecord, machine: Machine) -> bool:
-    """Whether a member of the front dominates the machine's design as simulated."""
+    """Whether a member of the front is as good as the machine's design as simulated, or is that design."""
     own, front = losses(record.objectives, [machine.values]), record.losses(record.front)
-    return bool(dominated_mask(front, own)[0])
+    return bool((front <= own).all(axis=1).any())

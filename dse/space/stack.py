@@ -25,7 +25,8 @@ def misfits(design: Design) -> Iterator[Problem]:
         return
     usual = usual_software(npu, workload_tag(design.workload)).name
     if not stack.trains:
-        yield Problem(("software",), "a stack that trains", stack.name, f"use one that does, such as {usual}", rule=TRAINS)
+        fix = f"use one that does, such as {usual}"
+        yield Problem(("software",), "a stack that trains", stack.name, fix, rule=TRAINS)
     if npu in stack.not_on:
         expected, fix = f"a stack that is made for {npu}", f"use one that is, such as {usual}"
         yield Problem(("software",), expected, stack.name, fix, rule=MADE_FOR)

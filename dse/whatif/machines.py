@@ -150,7 +150,9 @@ def _why_barred(nearest: TrialRecord, space: Space, beyond: Sequence[str]) -> st
         return str(problem)
     if not nearest.error or not beyond or design is None:
         return nearest.error or ""
-    return f"{design.cluster.npus:,} of them, {nearest.error}, and more of them miss {' and '.join(beyond)}"
+    also = [limit for limit in beyond if limit not in nearest.error]
+    more = f", and more of them miss {' and '.join(also)}" if also else ""
+    return f"{design.cluster.npus:,} of them, {nearest.error}{more}"
 
 
 def _npus(document: Mapping[str, Any] | None) -> int:

@@ -33,6 +33,7 @@ from simcore.compute import operator_times, times_of
 from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
+from simcore.design.library import Library
 from simcore.design.npu import Npu
 from simcore.design.power_cap import capped
 from simcore.design.prices import PriceList
@@ -71,7 +72,7 @@ _IDEAL = {
     "bandwidth": 1e21,
     "latency": 0.0,
     "efficiency": 1.0,
-    "library": None,
+    "library": Library(),
     "nics": None,
     "nic_bandwidth": None,
     "switch": None,

@@ -149,7 +149,7 @@ def _stacked(times: Sequence[CollectiveTime]) -> CollectiveTime:
 
 def _unseen_apart(design: Design) -> str:
     """A network, but for what differs within a family, and for policies that bounds do not look at."""
-    system = design.system.model_copy(update={**UNSEEN, "collective": None})
+    system = design.system.model_copy(update=UNSEEN)
     dimensions = [_fixed(dimension) for dimension in design.cluster.dimensions]
     cluster = design.cluster.model_copy(update={"dimensions": (), "transport": None})
     return repr((design.algorithms, system, dimensions, cluster))
@@ -158,7 +158,7 @@ def _unseen_apart(design: Design) -> str:
 def _projection(family: NetworkFamily, dimensions: tuple[int, ...]) -> Any:
     """What collectives on some dimensions depend on: those, and which others reduce in their switches."""
     design, columns = family.design, list(dimensions)
-    system = design.system.model_copy(update={**UNSEEN, "collective": None})
+    system = design.system.model_copy(update=UNSEEN)
     own = [(_fixed(design.cluster.dimensions[d]), design.algorithms[d]) for d in dimensions]
     others = [dimension.in_network for dimension in design.cluster.dimensions]
     links = family.rates[:, columns].tobytes(), family.latencies[:, columns].tobytes()
@@ -167,4 +167,4 @@ def _projection(family: NetworkFamily, dimensions: tuple[int, ...]) -> Any:
 
 def _fixed(dimension: Any) -> Any:
     """A dimension, but for what differs within a family."""
-    return dimension.model_copy(update={"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0, "collective": None})
+    return dimension.model_copy(update={"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0})

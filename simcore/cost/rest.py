@@ -27,6 +27,8 @@ OVERSUBSCRIPTION = 3.0
 """Of the management network: 6 leaves and 2 cores for 127 nodes (ibid., its split assumed)."""
 NODES_PER_SERVER = 32
 """Nodes for each management server, beside a first one: 5 for 127 nodes (ibid.)."""
+FEEDS = 2
+"""Power strips of a rack of one node."""
 PDUS = (3, 2)
 """Of a rack of nodes, of any other (ibid.)."""
 
@@ -46,9 +48,13 @@ class Rest:
 
 
 def buy_rest(basket: Basket, rest: Rest) -> None:
-    """Puts storage, management and racks into the basket, as far as the list sells them; a rack for a single node."""
+    """Puts storage, management and racks into the basket, as far as the list sells them.
+
+    A single node has a rack and two power strips, one for each feed.
+    """
     if rest.nodes == 1:
-        _buy_racks(basket, rest, 0)
+        basket.add(basket.shelf.first("rack"), "nodes", "other", 1)
+        basket.add(basket.shelf.first("pdu"), "racks", "other", FEEDS)
         return
     appliances = _buy_storage(basket, rest)
     switches = rest.switches

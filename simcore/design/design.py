@@ -51,6 +51,8 @@ _USUAL: dict[str, Any] = {
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 
 
+_ALL_REACHED = ("switch", "fully_connected")
+"""Topologies on which every NPU reads from any other."""
 _ALONE, _PLAIN = Parallelism(), System()
 """Sections of designs that leave them out: a default would be copied for each of them."""
 OF_JOB = ("workload", "parallelism")
@@ -78,6 +80,21 @@ def _settled_job(job: Job, software: Software) -> Job:
     """A job whose sections have what its software decides."""
     own = job.software or software
     return job.model_copy(update={name: _settled(getattr(job, name), own) for name in OF_JOB})
+
+
+@lru_cache(maxsize=4096)
+def _reached(cluster: Same[Cluster]) -> Cluster:
+    """A cluster of NPUs whose collectives nobody measured, without a library beside an efficiency: what one reaches.
+
+    Such dimensions have links alone in so many words, so that a copy with another efficiency has them, too.
+    """
+    dimensions = cluster.value.dimensions
+    alone = [d.library is None and d.tier != "pod" and d.efficiency != 1.0 for d in dimensions]
+    if not any(alone):
+        return cluster.value
+    links = {"library": Library()}
+    told = tuple(d.model_copy(update=links) if its else d for d, its in zip(dimensions, alone, strict=True))
+    return cluster.value.model_copy(update={"dimensions": told})
 
 
 def _usual_algorithm(dimension: Dimension) -> AlgorithmName:
@@ -130,9 +147,14 @@ class Design(Frozen):
 
     @model_validator(mode="after")
     def _settle(self) -> Design:
-        """Fill in the software, and what it decides; what was given stays known (`model_fields_set`)."""
+        """Fill in the software, and what it decides, and where an efficiency stands for a library.
+
+        What was given stays known (`model_fields_set`).
+        """
         if "software" not in self.model_fields_set:
             self.__dict__["software"] = usual_software(self.cluster.npu.name, workload_tag(self.workload))
+        if self.workload.computes and is_usual(npus_library(self.cluster.npu)):
+            self.__dict__["cluster"] = _reached(Same(self.cluster))
         for name in OF_JOB:
             self.__dict__[name] = _settled(getattr(self, name), self.software)
         if self.jobs is not None:
@@ -176,22 +198,32 @@ class Design(Frozen):
     def algorithms(self) -> tuple[AlgorithmName, ...]:
         """All-reduce algorithm of each dimension."""
         listed = self.system.collective or ()
-        flat = "flat_ring" if self.software.collectives == "flat" else None
         return tuple(
-            dimension.collective or given or flat or _usual_algorithm(dimension)
+            dimension.collective or given or self._of_stack(dimension) or _usual_algorithm(dimension)
             for dimension, given in zip_longest(self.cluster.dimensions, listed[: len(self.cluster.dimensions)])
         )
+
+    def _of_stack(self, dimension: Dimension) -> AlgorithmName | None:
+        """The algorithm that the stack brings to a dimension; None where it leaves that to the library."""
+        flat = "flat_ring" if self.software.collectives == "flat" else None
+        return "direct" if self.has_kernel_on(dimension) else flat
+
+    def has_kernel_on(self, dimension: Dimension) -> bool:
+        """Whether the stack has all-reduces of its own on a dimension: inside a node where all NPUs reach each other.
+
+        And where it names the library that was measured there: over PCIe (vLLM, `custom_all_reduce.py`) it has none.
+        """
+        library, near = dimension.library, dimension.tier != "pod" and dimension.topology in _ALL_REACHED
+        return self.software.collectives == "direct" and near and library is not None and library.adds
 
     def library_of(self, dimension: Dimension) -> Library | None:
         """What the library of collectives adds to the links of a dimension: its own, else, inside a node, its NPUs'.
 
-        A collective that is asked for alone has the links alone, unless its dimension names a library. An efficiency
-        is what such a library reaches: beside it nothing is assumed of NPUs whose collectives were not measured.
+        A collective that is asked for alone has the links alone, unless its dimension names a library.
         """
         if dimension.library is not None or dimension.tier == "pod" or not self.workload.computes:
             return dimension.library
-        its = npus_library(self.cluster.npu)
-        return None if is_usual(its) and dimension.efficiency != 1.0 else its
+        return npus_library(self.cluster.npu)
 
     @property
     def expanded_memory(self) -> ExpandedMemory | None:

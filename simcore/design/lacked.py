@@ -27,7 +27,8 @@ def lacked_by_libraries(design: Design) -> Iterator[Problem]:
         if (library := dimension.library) is None or not library.algorithms:
             continue
         names.append(library.name or "its library")
-        if (name := design.algorithms[number]) not in library.algorithms:
+        own = ("direct",) if design.has_kernel_on(dimension) else ()
+        if (name := design.algorithms[number]) not in (*library.algorithms, *own):
             expected = f"an algorithm of {names[-1]} ({', '.join(library.algorithms)})"
             yield Problem(_path_of(dimension, number), expected, f"'{name}'", _FIX, rule=RULE)
     if names and len(dimensions) > 1 and scheduled != "baseline":

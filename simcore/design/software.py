@@ -127,9 +127,10 @@ class Software(Frozen):
     """Default of `workload.gradient_precision`."""
     gradient_fusion: Flag = True
     """Weight gradients are added to fp32 ones inside their product; else by a kernel of their own."""
-    collectives: Literal["hierarchical", "flat"] = "hierarchical"
-    """Groups over several dimensions are served dimension by dimension, or as one flat ring, where a design says
-    nothing of its algorithms."""
+    collectives: Literal["hierarchical", "flat", "direct"] = "hierarchical"
+    """Where a design says nothing of its algorithms: groups over several dimensions are served dimension by dimension,
+    or as one flat ring; `direct` is dimension by dimension, by a kernel of the stack's own where a library of
+    collectives is known inside a node, in which each NPU reads from all others at once."""
     flat_rate: Share = 1.0
     """Share of the rate of a flat ring, in both directions at once, that flat collectives reach."""
     dispatch: Literal["node", "rank"] = "rank"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import ROUNDING, assert_not_beaten, collective, designs, dimension, npu, trainings
+from designs import ROUNDING, assert_not_beaten, collective, designs, dimension, npu, training, trainings
 from hypothesis import given, settings
 
 from simcore.bounds.compute import compute_seconds, layers_seconds
-from simcore.bounds.design import bound, bound_by_compute
+from simcore.bounds.design import bound, bound_by_compute, bound_on_any_network
 from simcore.bounds.many import NetworkFamily, collective_seconds
 from simcore.check.load import design_from
 from simcore.design.design import Design
@@ -45,6 +45,17 @@ def test_no_metric_beats_the_bound_of_its_design_where_phases_share_links(design
     """Placements with the pipeline inside other groups are drawn too: a phase is never faster than alone."""
     proven, found = bound(design), metrics(simulate(design, "flow"))
     assert_not_beaten(proven, found)
+
+
+@pytest.mark.parametrize("library", [{}, "nccl-hopper"])
+@pytest.mark.parametrize("tensor", [1, 8])
+def test_no_network_beats_the_bound_on_any_network(library: Any, tensor: int) -> None:
+    """Not even links alone, of which the NPUs' library would need more time."""
+    links = dimension(bandwidth="100 TB/s", latency="0 s", library=library)
+    fast = design_from(training({"tensor": tensor}, [links], accelerator="h100-80gb"))
+    slow = design_from(training({"tensor": tensor}, [dimension(library=library)], accelerator="h100-80gb"))
+    for design in (fast, slow):
+        assert_not_beaten(bound_on_any_network(design), metrics(simulate(fast)))
 
 
 APART: dict[str, dict[str, Any]] = {

@@ -55,13 +55,16 @@ class Lowered:
     """A job as the fast engine's arrays."""
 
     job: Job
-    microbatches: int
-    """Of those of the Program, the ones that are played."""
     lowering: Lowering
     choices: Ints
     orders: Ints
     """The blocks of each stage in order, `[stages, blocks]`."""
     path: Ints
+
+    @property
+    def microbatches(self) -> int:
+        """Those of its Program; of a single collective one."""
+        return self.job.program.microbatches if self.job.program.single is None else 1
 
     @cached_property
     def net(self) -> Ints:
@@ -147,18 +150,21 @@ def _slowed(duration: int, pace: float) -> int:
     return max(1, round(duration * pace))
 
 
-def lower(job: Job, microbatches: int) -> Lowered:
-    """Lower a job of which so many microbatches are played."""
+def lower(job: Job) -> Lowered:
+    """Lower a job: an iteration, or one collective of each group of its placement where they lie side by side."""
+    return _lower_iteration(job) if job.program.single is None else _lower_single(job)
+
+
+def _lower_iteration(job: Job) -> Lowered:
     program = job.program
     lowering = Lowering(job.design, job.classes.placement, times_of(job.design), directed=True)
     schedule = ORDERS[program.schedule]
     choices = lowering.add(program)
-    orders = schedule.order(program.stages, microbatches, program.chunks)
-    return Lowered(job, microbatches, lowering, choices, orders, schedule.path(program.stages, program.chunks))
+    orders = schedule.order(program.stages, program.microbatches, program.chunks)
+    return Lowered(job, lowering, choices, orders, schedule.path(program.stages, program.chunks))
 
 
-def lower_single(job: Job) -> Lowered:
-    """Lower a job that is one collective, of each group of its placement where they lie side by side."""
+def _lower_single(job: Job) -> Lowered:
     placement, single = job.classes.placement, job.program.single
     assert single is not None
     lowering = Lowering(job.design, placement, times_of(job.design), directed=True)
@@ -169,4 +175,4 @@ def lower_single(job: Job) -> Lowered:
         lowering.segments.append((2 * number, 2 * number + 2, 1))
         lowering.blocks.append((number, number + 1))
     choices = np.repeat(np.arange(len(groups)), KINDS).reshape(len(groups), 1, KINDS)
-    return Lowered(job, 1, lowering, choices, np.zeros((len(groups), 1), np.int64), np.zeros(1, np.int64))
+    return Lowered(job, lowering, choices, np.zeros((len(groups), 1), np.int64), np.zeros(1, np.int64))

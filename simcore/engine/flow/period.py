@@ -35,7 +35,6 @@ from simcore.engine.flow.tables import (
     MACHINE_WIDTH,
     MARKED,
     MICROBATCHES,
-    MISSING,
     MODE,
     ORDER_AT,
     PERIOD,
@@ -45,7 +44,6 @@ from simcore.engine.flow.tables import (
     R_LENGTH,
     R_TOOK,
     RECORDED,
-    RECURS,
     REMAINING,
     SINCE,
     SKIPS,
@@ -187,20 +185,15 @@ def _move_inputs(plan: Ints, play: Ints, its: int, microbatches: int) -> None:
 
 @borrowing
 def _jump(world: World, earlier: Ints, periods: int, times: int, time: int) -> None:
-    """Let what happened since an earlier snapshot, `periods` of the schedule, have happened `times` more often.
-
-    And as often as periods are missing of the microbatches that the loop plays.
-    """
+    """Let what happened since an earlier snapshot, `periods` of the schedule, have happened `times` more often."""
     nets, states, _, _, plan, play, _, _, _ = world
-    missing = play[MISSING] // periods if play[MISSING] % periods == 0 else 0
-    play[MISSING] -= missing * periods
-    again, width = times + missing, play[MACHINE_WIDTH]
-    by = again * (time - earlier[TIME_OF])
+    width = play[MACHINE_WIDTH]
+    by = times * (time - earlier[TIME_OF])
     for c in range(plan[CLASSES]):
         its, m, was = locate_class(plan, c), locate_machine(play, c), MACHINES_OF + c * width
         play[m + POSITION] += times * periods * plan[PERIOD_BLOCKS]
         for column in range(BUBBLE, width):
-            play[m + column] += again * (play[m + column] - earlier[was + column])
+            play[m + column] += times * (play[m + column] - earlier[was + column])
         play[locate_notes(play, c) + RECORDED] = 0
         play[locate_repeated(play, c) + R_LENGTH] = -1
         play[m + UNTIL] += by
@@ -217,8 +210,7 @@ def _jump(world: World, earlier: Ints, periods: int, times: int, time: int) -> N
         due = play[play[TREE_AT] + play[LEAVES] + c]
         if due != NEVER:
             set_time(play, c, due + by)
-    play[JUMPED] += again * periods * plan[PERIOD]
-    play[RECURS] = periods
+    play[JUMPED] += times * periods * plan[PERIOD]
 
 
 @borrowing

@@ -69,12 +69,11 @@ class _Streams:
 
 
 def build_world(
-    jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], missing: int, log_rows: int = 0
+    jobs: Sequence[Lowered], shared: SharedLinks | None, iterations: Sequence[int], log_rows: int = 0
 ) -> World:
     """All arrays that the loop plays: so many `iterations` of each job, at least.
 
-    `missing`: periods of the one job's schedule that are added and never played. With `log_rows` everything is played,
-    and noted in so many rows (`log`).
+    With `log_rows` everything is played, and noted in so many rows (`log`).
     """
     streams, rows = _Streams(shared), _Rows()
     ways = [_ways_of(number, jobs, streams, rows) for number in range(len(jobs))]
@@ -90,7 +89,6 @@ def build_world(
     play = _play(jobs, plan, inputs, states.shape[1], bool(rows.known), len(capacities), log_rows)
     if not log_rows:
         _write_collectives(jobs, plan, play)
-    play[tables.MISSING] = missing
     programs = _stack([program for lowered in jobs for program in lowered.programs])
     segments = max(len(lowered.lowering.segments) for lowered in jobs)
     learnt = np.zeros((len(programs), segments, SPENT + len(Category)), np.int64)

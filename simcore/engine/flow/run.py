@@ -11,7 +11,7 @@ from simcore.engine.fast.iteration import Timing, block_issues, stage_use
 from simcore.engine.flow import tables
 from simcore.engine.flow.classes import Classes, find_classes
 from simcore.engine.flow.loop import play_all
-from simcore.engine.flow.lowered import Job, Lowered, lower, lower_single
+from simcore.engine.flow.lowered import Job, Lowered, lower
 from simcore.engine.flow.plan import build_world
 from simcore.engine.flow.rates import MET, SOLVED
 from simcore.engine.flow.shared import SharedLinks
@@ -48,8 +48,8 @@ def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Seque
     A job begins an iteration when all its classes have finished the one before, and goes on until all jobs have played
     theirs.
     """
-    lowered = [_lower_whole(job) for job in jobs]
-    world = build_world(lowered, shared, iterations, 0)
+    lowered = [lower(job) for job in jobs]
+    world = build_world(lowered, shared, iterations)
     play_all(world)
     return [
         [_timing(lowered, world, number, iteration) for iteration in range(count)]
@@ -60,28 +60,11 @@ def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Seque
 def time_job(job: Job, shared: SharedLinks | None = None) -> tuple[Timing, Counts]:
     """Time of a training iteration, or of a single collective, of all its groups.
 
-    Where the schedule has a steady phase, fewer microbatches are played first; if all classes settle into a period, the
-    rest is added, and else more are played: as many as make the rest a multiple of that period, or twice as many where
-    there was none. Raises `InputError` where it takes longer than 64 bits can say.
+    Raises `InputError` where it takes longer than 64 bits can say.
     """
-    program = job.program
-    steady = None if program.single else ORDERS[program.schedule].steady(program.stages, program.chunks)
-    played = program.microbatches
-    if steady is not None:
-        least = steady.warm + steady.reach + 4 * steady.period + steady.cool
-        played = min(played, least + (program.microbatches - least) % (2 * steady.period))
-    while True:
-        missing = program.microbatches - played
-        lowered = [lower(job, played) if program.single is None else lower_single(job)]
-        world = build_world(lowered, shared, (1,), missing // steady.period if steady is not None else 0)
-        play_all(world)
-        if world[5][tables.MISSING] == 0:
-            break
-        assert steady is not None
-        if recurs := int(world[5][tables.RECURS]):
-            played += missing // steady.period % recurs * steady.period
-        else:
-            played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % (2 * steady.period))
+    lowered = [lower(job)]
+    world = build_world(lowered, shared, (1,))
+    play_all(world)
     return _timing(lowered, world, 0, 0), _count(world)
 
 
@@ -89,14 +72,10 @@ def log_jobs(
     jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int], names: Sequence[str], rows: int
 ) -> FlowLog:
     """What happens while several jobs, or one, are played as `time_jobs` plays them, as far as `rows` of the log go."""
-    lowered = [_lower_whole(job) for job in jobs]
-    world = build_world(lowered, shared, iterations, 0, rows)
+    lowered = [lower(job) for job in jobs]
+    world = build_world(lowered, shared, iterations, rows)
     play_all(world)
     return read_log(lowered, names, world)
-
-
-def _lower_whole(job: Job) -> Lowered:
-    return lower(job, job.program.microbatches) if job.program.single is None else lower_single(job)
 
 
 def _count(world: World) -> Counts:

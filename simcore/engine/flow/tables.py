@@ -68,20 +68,19 @@ NO_SOLO, SOLO, SOLO_UNMET = range(3)
 MACHINES_AT, SERVICES_AT, SEQUENCES_AT, TREE_AT, LEAVES, TOUCHED_AT, MOVES_AT, STAMPS_AT = range(8)
 TOUCHED, MOVES, BUCKETS_AT, BUCKETS, MEETINGS_AT, ATTENDEES_AT = range(8, 14)
 FREE_MEETING, FREE_ATTENDEE, MEETINGS, ATTENDEES, ISSUES_ROOM, UNFINISHED, MACHINE_WIDTH = range(14, 21)
-RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, MISSING, EVENTS, JUMPED = range(21, 28)
-PASSAGES_AT, PASSAGES_ROOM, RUNS_AT, RUNS_ROOM, RUNS_USED, NOTES_AT, NOTES_ROOM, USERS_AT = range(28, 36)
-REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(36, 41)
+RECORDS_AT, SNAPSHOTS_AT, SNAPSHOT_ROOM, MARKED, EVENTS, JUMPED = range(21, 27)
+PASSAGES_AT, PASSAGES_ROOM, RUNS_AT, RUNS_ROOM, RUNS_USED, NOTES_AT, NOTES_ROOM, USERS_AT = range(27, 35)
+REPLAYS, SKIPPED, SKIPPERS, REPLAYED, COLLECTIVES_AT = range(35, 40)
 # The log (`log`): where it lies, where the last row of each dimension of a class and of its blocks lies; rows there is
 # room for (0: none is kept), rows used, and those that had no room.
-LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST = range(41, 46)
+LOG_AT, LOG_LAST_AT, LOG_ROOM, LOG_USED, LOG_LOST = range(40, 45)
 # Repeats (`repeats`): where they lie, how wide they are, and room for a snapshot of one class.
-REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM = range(46, 49)
+REPEATED_AT, REPEATED_WIDTH, REPEATED_ROOM = range(45, 48)
 # Passages that are known: where they lie, room for them, and how many there are. What is kept of networks
 # (`in_flight`): where it lies, how much may be, and is.
-ENTRIES_AT, ENTRIES_ROOM, ENTRIES, KEPT_AT, KEPT_ROOM, KEPT = range(49, 55)
-# Periods of the schedule after which everything was as before, when the loop last jumped (`period`; 0: it never did);
-# until when a class is played again.
-RECURS, REPLAY_TO, PLAY_HEADER = range(55, 58)
+ENTRIES_AT, ENTRIES_ROOM, ENTRIES, KEPT_AT, KEPT_ROOM, KEPT = range(48, 54)
+# Until when a class is played again.
+REPLAY_TO, PLAY_HEADER = range(54, 56)
 # Machines, per class: the next block in order; block, segment and operator that are played; repeats left of the
 # segment; what it does now (`MODE`); until when, if it computes; work left, since when, and at what level, if it may
 # be slowed meanwhile; class of collectives that it waits for; when it began what it does, and as what the time counts

@@ -99,7 +99,10 @@ def touched_experts(experts: int, top_k: int, tokens: float) -> float:
 
 
 def served_experts(shapes: Shapes) -> Replacement:
-    """The products of an NPU's experts, of which those are read that its group's tokens take."""
+    """The products of an NPU's experts, of which those are read that its group's tokens take.
+
+    Their last biases are added by a server's kernel of all experts (vLLM, `fused_moe`), not one expert after the other.
+    """
     model, moe, p = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism
     if moe is None:
         return {}
@@ -107,6 +110,7 @@ def served_experts(shapes: Shapes) -> Replacement:
     read = touched_experts(moe.experts, moe.top_k, shapes.tokens * p.expert) * share
     each, f = dispatched_rows(shapes) / read, moe.feed_forward / p.tensor
     return {
+        "expert-bias": (),
         "expert-in": (shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, read),),
         "expert-out": (shapes.gemm("expert-out", each, model.hidden, f, read),),
     }

@@ -70,6 +70,16 @@ def check_certificate(given: Space) -> None:
         assert (corners[None] <= values[:, None] * (1 + 1e-9)).all(axis=2).any(axis=1).all()
 
 
+@pytest.mark.parametrize("efficiency", [0.7, 1.0, {"choice": [0.7, 1.0]}])
+@pytest.mark.parametrize("npu", ["mi300x", "h100-80gb"])
+def test_bounds_know_beside_which_efficiencies_no_library_is_assumed(npu: str, efficiency: Any) -> None:
+    """Of an NPU whose collectives nobody measured an efficiency is what a library reaches."""
+    node, pod = CLUSTER["dimensions"]
+    dimensions = [{**node, "efficiency": efficiency}, pod]
+    given = {"cluster": {"npu": npu, "dimensions": dimensions}, "parallelism": {"degrees": DEGREES}}
+    check_certificate(space(objectives={"minimize": ["iteration_time", "cost.network"]}, **given))
+
+
 @pytest.mark.parametrize("limited", ["cost.network", "cost.total", "power.peak"])
 @pytest.mark.parametrize("workload", [SERVED, None])
 def test_a_limit_that_the_fastest_network_breaks_leaves_the_bounds_of_the_others(

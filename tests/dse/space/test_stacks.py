@@ -118,7 +118,9 @@ def test_a_space_whose_only_stack_is_not_made_for_its_npus_is_refused() -> None:
 
 
 def test_a_server_trains_nothing() -> None:
-    with pytest.raises(InputError, match="software: expected a stack that trains, got vllm; use one that does, such as"):
+    with pytest.raises(
+        InputError, match="software: expected a stack that trains, got vllm; use one that does, such as"
+    ):
         space(software="vllm")
     both = {"choice": ["megatron-core", "vllm"]}
     assert {told.partition(";")[0] for told in problems_of(space(software=both))} == {

@@ -147,6 +147,12 @@ def test_a_machine_that_the_search_should_not_have_missed_is_named(fastest: tupl
     assert text.endswith(f"The search missed {FASTEST}: give it more trials.")
 
 
+def test_a_machine_that_the_front_has_was_not_missed(fastest: tuple[StudyRecord, Path]) -> None:
+    record, folder = fastest
+    member = max(record.front, key=lambda trial: machine_of(trial.design) == FASTEST)
+    assert "missed" not in told(record, folder, values=member.values)
+
+
 def test_a_machine_that_nothing_may_be_built_of_is_named_with_what_its_nearest_design_breaks(
     fastest: tuple[StudyRecord, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,11 @@ def test_the_price_is_the_sum_of_the_bill_group_by_group() -> None:
     assert sum(network_cost(design)) == pytest.approx(cost.network)
 
 
+def test_a_single_node_has_a_rack_with_two_power_strips() -> None:
+    parts = counted(cluster("h100-80gb", "dgx-h100", 8))
+    assert parts == {("dgx-h100", "nodes"): 1, ("rack", "nodes"): 1, ("rack-pdu", "racks"): 2}
+
+
 def test_127_nodes_of_h100_have_the_published_parts() -> None:
     """NVIDIA DGX SuperPOD with DGX H100, RA-11333-001 V11, tables 7 and 8; docs/bill.md says where the two differ."""
     parts = counted(cluster("h100-80gb", "dgx-h100", 1016))

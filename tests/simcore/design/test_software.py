@@ -10,6 +10,7 @@ from simcore.check.load import design_from
 from simcore.collective.routed import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
+from simcore.design.lacked import lacked_by_libraries
 from simcore.program import Compute, Start
 from simcore.workload.transformer.layer import LayerKind, layer_passes
 from simcore.workload.transformer.program import shapes_of
@@ -69,3 +70,23 @@ def test_tokens_go_by_the_kernels_of_the_stack() -> None:
         for given in (design("gb200", "gb200-nvl72"), design("h100-80gb", "dgx-h100"))
     ]
     assert libraries == [{"hybridep"}, {"deepep"}]
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "software", "algorithm"),
+    [
+        ("h100-80gb", "dgx-h100", "vllm", "direct"),
+        ("h100-80gb", "dgx-h100", "megatron-core", "ring"),
+        ("l40s", "pcie-gen4-node", "vllm", "halving_doubling"),
+        ("tpu-v6e", "tpu-v6e-pod", "vllm", "ring"),
+    ],
+)
+def test_a_server_has_all_reduces_of_its_own_inside_a_node(
+    npu: str, fabric: str, software: str, algorithm: str
+) -> None:
+    served = {"prompt_length": 64, "output_length": 8, "precision": "bf16"}
+    workload = {"model": "llama3-8b", "global_batch": 8, **served}
+    cluster = {"npu": npu, "fabric": fabric, "npus": 8}
+    design = design_from({"workload": workload, "cluster": cluster, "parallelism": {"tensor": 8}, "software": software})
+    assert design.algorithms[0] == algorithm
+    assert not list(lacked_by_libraries(design))

@@ -82,6 +82,13 @@ def weights_read(program: Program, token: int) -> float:
     return read
 
 
+def test_the_last_biases_of_experts_are_part_of_their_kernel() -> None:
+    """A trainer adds them one expert after the other."""
+    biased = {**MODELS["experts"], "biases": ["experts"]}
+    names = [[getattr(op, "name", "") for op, _ in operators(part)] for part in program_of(design(model=biased)).parts]
+    assert all("expert-out" in its and "expert-bias" not in its for its in names)
+
+
 @pytest.mark.parametrize("flash", [False, True])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_flops_of_the_program_are_those_of_the_closed_form(model: str, flash: bool) -> None:

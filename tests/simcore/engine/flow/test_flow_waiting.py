@@ -19,8 +19,8 @@ from simcore.engine.flow.shared import Served, SharedLinks, Stream
 
 def timing_of_everything(job: Job, shared: SharedLinks) -> Timing:
     """Time of a job of which every phase over shared links is played."""
-    lowered = [lower(job, job.program.microbatches)]
-    world = build_world(lowered, shared, (1,), 0)
+    lowered = [lower(job)]
+    world = build_world(lowered, shared, (1,))
     plan = world[4]
     for c in range(plan[tables.CLASSES]):
         its = tables.locate_class(plan, c)
