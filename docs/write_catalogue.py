@@ -23,7 +23,7 @@ in place (`npu: {base: h100-80gb, sustained: 0.85}`) or spelled out ([reference]
 - [NPUs](#npus), [curves](#curves): how near a generation comes to its data sheet
 - [Fabrics](#fabrics), [libraries](#libraries): networks of machines, and what NCCL adds to their links
 - [Nodes](#nodes): servers and trays as they are sold ([what can be ordered](orderable.md))
-- [Software](#software): training stacks
+- [Software](#software): software stacks
 - [Parts](#parts): NICs, switches, transceivers, cables and more ([bill of materials](bill.md))
 - [Prices](#prices)
 """

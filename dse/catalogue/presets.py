@@ -267,7 +267,7 @@ PRESETS: tuple[Kind, ...] = (
         _tell_node,
         _OF_NODES,
     ),
-    PresetKind("software", "training stacks", "software", "software: NAME", _tell_software),
+    PresetKind("software", "software stacks", "software", "software: NAME", _tell_software),
     PresetKind("prices", "price lists", "cost", "cost: NAME", _tell_prices),
     PresetKind(
         "parts",
