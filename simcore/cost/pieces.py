@@ -99,14 +99,17 @@ def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
     node, prices = node_of(cluster), basket.prices
     if node is None:
         found = f"'{cluster.npu.name}' with these inner dimensions"
-        fix = "give 'cluster.node', or a linear price list such as libra"
+        fix = "give 'cluster.node' and its price ('cost.nodes'), or a linear price list such as libra"
         basket.refuse(("cluster", "npu"), "NPUs and inner dimensions of a node of the catalogue", found, fix)
         return None
     name = f"{node.name} with {cluster.npu.name}"
     price = prices.nodes.get(name, prices.nodes.get(node.name))
     if price is None:
-        fix = "add it to the list's 'nodes', or choose another list"
-        basket.refuse(("cluster", "npu"), f"a node with a price in list '{prices.name}'", f"'{node.name}'", fix)
+        called, missing = node.name or "NAME", "" if node.name else "give cluster.node a 'name', and "
+        price_of = f"{called}: {{price: 300000 $, low: 250000 $, high: 350000 $, date: '2026', source: an offer}}"
+        fix = f"{missing}write 'cost: {{base: {prices.name}, nodes: {{{price_of}}}}}', or choose another list"
+        found = f"'{node.name}'" if node.name else "one without a name"
+        basket.refuse(("cluster", "npu"), f"a node with a price in list '{prices.name}'", found, fix)
         return None
     sizes = tuple(side for d in inner_dimensions(cluster.dimensions) for side in d.sides or (d.size,)) or (
         min(node.size, cluster.npus),

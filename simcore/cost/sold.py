@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.design.cluster import Cluster
 from simcore.design.node import NicsSold, Node, inner_dimensions
@@ -231,8 +232,9 @@ def _nics(wire: Wire, asked: Asked, node: Node) -> str:
 
 
 def _memory_problems(asked: Asked, node: Node) -> Iterator[Problem]:
-    """Memory that an NPU is not sold with."""
-    sizes = [preset(Npu, "npus", asked.npu).memory.capacity, *node.memory] if asked.npu in node.npu else [asked.memory]
+    """Memory that an NPU is not sold with; one that is spelled out is sold with its own."""
+    known = asked.npu in node.npu and asked.npu in catalog.section("npus")
+    sizes = [preset(Npu, "npus", asked.npu).memory.capacity, *node.memory] if known else [asked.memory]
     if not any(_are_close(asked.memory, size) for size in sizes):
         expected = f"{listed(write_quantity(size, 'size') for size in sizes)}, as {asked.npu} is sold"
         yield problem(("memory", "capacity"), expected, write_quantity(asked.memory, "size"))

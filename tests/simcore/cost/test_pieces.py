@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.cost.bill import GROUPS
 from simcore.cost.materials import bill_of
+from simcore.cost.orderable import order_of
 from simcore.cost.price import cluster_cost, network_cost, racks
 from simcore.design.design import Design
 from simcore.design.prices import PriceList
@@ -198,6 +200,32 @@ def test_racks_are_those_of_the_bill() -> None:
 def test_what_cannot_be_bought_is_refused_with_what_can(outer: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         of_nodes(128, **outer)
+
+
+def test_a_node_of_its_own_has_a_name_and_a_price() -> None:
+    npu = {"peak": {"fp16": "800 TFLOP/s"}, "memory": {"capacity": "128 GB", "bandwidth": "4 TB/s"}}
+    npu["power"] = {"max": "700 W", "idle": "100 W"}
+    node = {
+        "npu": ["own"],
+        "size": 8,
+        "scale_up": {"topology": ["switch"], "bandwidth": ["400 GB/s"], "domains": [8]},
+        "power": {"nameplate": "8 kW", "host": "2 kW", "idle": "1 kW"},
+        "per_rack": 4,
+        "introduced": 2026,
+    }
+    inside = {"topology": "switch", "size": 8, "bandwidth": "400 GB/s", "latency": "1 us", "tier": "node"}
+    cluster = {"npu": {"name": "own", **npu}, "dimensions": [inside]}
+    document = {"workload": COLLECTIVE, "cost": "street-2025"}
+    told = (
+        "got one without a name; give cluster.node a 'name', and write 'cost: {base: street-2025, nodes: {NAME: {price"
+    )
+    with pytest.raises(InputError, match=re.escape(told)):
+        design_from({**document, "cluster": {**cluster, "node": node}})
+    price = {"price": "300000 $", "low": "250000 $", "high": "350000 $", "date": "2026", "source": "an offer"}
+    priced = {**document, "cost": {"base": "street-2025", "nodes": {"box": price}}}
+    design = design_from({**priced, "cluster": {**cluster, "node": {**node, "name": "box"}}})
+    assert counted(design)["box", "nodes"] == 1
+    assert order_of(design.cluster).orderable is True
 
 
 def test_a_node_without_a_price_is_refused() -> None:
