@@ -217,7 +217,7 @@ def test_a_node_of_its_own_has_a_name_and_a_price() -> None:
     cluster = {"npu": {"name": "own", **npu}, "dimensions": [inside]}
     document = {"workload": COLLECTIVE, "cost": "street-2025"}
     told = (
-        "got one without a name; give cluster.node a 'name', and write 'cost: {base: street-2025, nodes: {NAME: {price"
+        "got one without a name; give cluster.node a 'name', and write 'cost: {base: street-2025, nodes: {NAME: {"
     )
     with pytest.raises(InputError, match=re.escape(told)):
         design_from({**document, "cluster": {**cluster, "node": node}})
