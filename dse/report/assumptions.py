@@ -53,7 +53,8 @@ def describe_tokens(trial: TrialRecord) -> Iterator[str]:
         if why:
             needed, ends = metrics["tokens_to_train"], metrics.get("tokens_to_train_interval")
             unit = scale("tokens", ends or (needed,))
-            between = f" ({unit.number(ends[0])} to {unit.number(ends[1])})" if ends else ""
+            told = [unit.number(end) for end in ends or ()]
+            between = f" ({' to '.join(told)})" if len({*told}) > 1 else ""
             yield f"Tokens to train{_of(name)}: {unit.text(needed)}{between}; {why}."
 
 

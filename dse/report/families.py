@@ -4,9 +4,12 @@ The *distance* of two designs counts, in each objective, by how much they differ
 depends on the time, of `MATERIAL` elsewhere (prices are exact, but a smaller difference decides nothing); the largest
 counts. Times that the scenarios cannot tell apart (`dse.whatif.answers.Scenarios.better` between `TOLD_APART` and its
 complement) do not differ. Another network adds 1, another parallelisation adds 1, another stack of software or
-precision more than that, and another NPU most of all. Designs within a distance of 1 of one another are a family. Where
-these are more than a screen holds (`most_families`), the nearest are joined until not (complete linkage), so a family
-may then hold several kinds.
+precision more than that, and another NPU most of all. Designs within a distance of 1 of one another are a family.
+
+Where these are more than a screen holds (`most_families`), the nearest are joined until they are few enough (complete
+linkage), so a family may then hold several kinds. Before that, with two objectives, members that are not worth their
+price (`dse.evaluate.pareto.worth_mask`: a percent of one objective buys less than a fifth of one of the other) are made
+one family for each end of the front and each NPU.
 
 A study with one objective has one best design. Its families are the kinds: the best feasible design of each, with all
 of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more than `FAR`, `FEW` are enough.
@@ -15,13 +18,14 @@ of the kind that are within `RESOLUTION` of it. Of kinds that are worse by more 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.pareto import worth_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.aspects import USUAL_SCHEDULE
@@ -76,6 +80,8 @@ class Family:
     low: Mapping[str, float]
     """Objective -> least value, in its own direction and SI units."""
     high: Mapping[str, float]
+    behind: bool = False
+    """Whether it is the design to build, behind the front."""
 
 
 def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
@@ -85,6 +91,20 @@ def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
     groups = _kinds(record) if len(record.objectives) == 1 else _near_groups(record, summary)
     chosen = [_choose(record, summary, group) for group in groups]
     found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
+    return _in_order(record, found)
+
+
+def families_with_built(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
+    """The families, and the design to build as one of its own where it is behind the front."""
+    found, number = families(record, summary), recommended(record, summary)
+    if number is None or any(number in family.trials for family in found):
+        return found
+    (built,) = record.feasible_trials.numbered_among([number])
+    own = _family(record.objectives, [built], built, *_names([built]))
+    return _in_order(record, [*found, replace(own, behind=True)])
+
+
+def _in_order(record: StudyRecord, found: Iterable[Family]) -> tuple[Family, ...]:
     first = record.objectives[0]
     return tuple(
         sorted(found, key=lambda family: min(first.sign * end[first.name] for end in (family.low, family.high)))
@@ -177,29 +197,61 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
 
 
 def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord]]:
-    """The front in few groups of near designs."""
+    """The front in few groups of near designs; of too many kinds, what is not worth its price is a group an end.
+
+    With more than two objectives a front has no two ends, and fewer rows.
+    """
     front = summary.front
-    if len(front) == 1:
-        return [list(front)]
-    compared = [front[index] for index in spread_indices(len(front), _LARGEST)]
-    several = min(_MORE, len({*map(_machine, compared)}) - 1)
-    labels = _labels(distances(record, summary, compared, compared), most_families(len(record.objectives)) + several)
-    if len(compared) < len(front):
-        labels = labels[distances(record, summary, front, compared).argmin(axis=1)]
-    groups: dict[int, list[TrialRecord]] = {}
-    for label, trial in zip(labels.tolist(), front, strict=True):
-        groups.setdefault(label, []).append(trial)
+    most = most_families(len(record.objectives)) + min(_MORE, len({*map(_machine, front)}) - 1)
+    groups, joined = _alike_groups(record, summary, front, most)
+    worth = worth_mask(record.losses(front)).tolist()
+    if not joined or all(worth) or len(record.objectives) > 2:
+        return groups
+    kept = [trial for trial, pays in zip(front, worth, strict=True) if pays]
+    beyond = _beyond(record, [trial for trial, pays in zip(front, worth, strict=True) if not pays], kept)
+    groups, _ = _alike_groups(record, summary, kept, max(FEWEST, most - len(beyond)))
+    return [*beyond, *groups]
+
+
+def _beyond(record: StudyRecord, left: Sequence[TrialRecord], kept: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+    """Members of a front beyond those that are worth their price, by the objective that they are bought for.
+
+    And by NPU: no group hides one.
+    """
+    groups: dict[tuple[int, str], list[TrialRecord]] = {}
+    best = record.losses(tuple(kept)).min(axis=0)
+    for trial, losses in zip(left, record.losses(tuple(left)), strict=True):
+        bought_for = int(np.argmax((best - losses) / np.abs(best)))
+        groups.setdefault((bought_for, machine_of(trial.decided_document)), []).append(trial)
     return list(groups.values())
 
 
-def _labels(far: Matrix, most: int) -> NDArray[np.signedinteger[Any]]:
-    """The number of each design's group, at most `most`, by the distances `[designs, designs]`."""
+def _alike_groups(
+    record: StudyRecord, summary: Summary, trials: Sequence[TrialRecord], most: int
+) -> tuple[list[list[TrialRecord]], bool]:
+    """Trials in at most so many groups of near ones, and whether these were joined because there are too many kinds."""
+    if len(trials) == 1:
+        return [list(trials)], False
+    compared = [trials[index] for index in spread_indices(len(trials), _LARGEST)]
+    labels, joined = _labels(distances(record, summary, compared, compared), most)
+    if len(compared) < len(trials):
+        labels = labels[distances(record, summary, trials, compared).argmin(axis=1)]
+    groups: dict[int, list[TrialRecord]] = {}
+    for label, trial in zip(labels.tolist(), trials, strict=True):
+        groups.setdefault(label, []).append(trial)
+    return list(groups.values()), joined
+
+
+def _labels(far: Matrix, most: int) -> tuple[NDArray[np.signedinteger[Any]], bool]:
+    """The number of each design's group, at most `most`, by the distances `[designs, designs]`; whether by force."""
     from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
     from scipy.spatial.distance import squareform
 
     tree = linkage(squareform(far, checks=False), method="complete")
     labels: NDArray[np.signedinteger[Any]] = fcluster(tree, 1.0, criterion="distance")
-    return labels if labels.max() <= most else cut_tree(tree, n_clusters=[most])[:, 0]  # as many, be distances equal
+    if labels.max() <= most:
+        return labels, False
+    return cut_tree(tree, n_clusters=[most])[:, 0], True  # as many, be distances equal
 
 
 def distances(

@@ -21,8 +21,8 @@ from dse.report.units import MISSING, format_number, format_percent, scale, shor
 from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
 
-KNEE_SIGN, ROBUST_SIGN = "★", "◆"
-"""Marks of the knee and of the robust pick."""
+KNEE_SIGN, ROBUST_SIGN, BUILT_SIGN = "★", "◆", "●"
+"""Marks of the knee, of the robust pick, and of a design to build that is behind the front."""
 GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
 NARROW = 16
@@ -163,7 +163,7 @@ def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
 def _mark(family: Family, summary: Summary) -> str:
     knee, robust = summary.knee in family.trials, summary.what_if.robust in family.trials
     marks = (KNEE_SIGN if knee else "") + (ROBUST_SIGN if robust else "")
-    return f"{marks} {family.chosen}".strip()
+    return f"{BUILT_SIGN if family.behind else marks} {family.chosen}".strip()
 
 
 def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Column:

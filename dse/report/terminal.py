@@ -18,8 +18,9 @@ from dse.report.abbreviations import explain_abbreviations
 from dse.report.choice import NEARLY_FULL, recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
-from dse.report.families import RESOLUTION, Family, families, is_joined
+from dse.report.families import RESOLUTION, Family, families_with_built, is_joined
 from dse.report.family_table import (
+    BUILT_SIGN,
     GLUE,
     KNEE_SIGN,
     NARROW,
@@ -34,7 +35,7 @@ from dse.report.intervals import interval_of
 from dse.report.phases import describe_plans
 from dse.report.reasons import fullness
 from dse.report.summary import Summary, summarize
-from dse.report.units import clean_text, format_number, format_percent, short_label
+from dse.report.units import MISSING, clean_text, format_number, format_percent, short_label
 from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value, equals_note
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
@@ -65,7 +66,7 @@ def screen(record: StudyRecord, summary: Summary, width: int) -> list[_Line]:
         told = explain_infeasible(record).splitlines()
         return [line for sentence in told for line in _paragraph(sentence, width)]
     decision = describe_decision(record, summary)
-    found = families(record, summary)
+    found = families_with_built(record, summary)
     compared = compare_members(record, found)
     table = family_table(record, summary, found, compared)
     above = [*_sentences(decision, width), ("", ""), *_paragraph(_title(record, summary), width)]
@@ -148,6 +149,8 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     chosen = {family.chosen for family in found}
     named = ((KNEE_SIGN, "knee", summary.knee), (ROBUST_SIGN, "robust pick", summary.what_if.robust))
     marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
+    if any(family.behind for family in found):
+        marks.append(f"{BUILT_SIGN} to build, behind the front")
     near = format_percent(RESOLUTION)
     if len(record.objectives) == 1:
         what = f"the best of a kind, and how many of it are within {near}"
@@ -166,8 +169,9 @@ def _behind(summary: Summary, found: Sequence[Family]) -> str:
     rows = [[known.get(number) for number in family.trials] for family in found]
     if len(summary.bounds) < 2 or not any(summary.behind):
         return ""
-    most = (None if None in row else max(share or 0.0 for share in row) for row in rows)
-    told = ", ".join("?" if share is None else format_percent(share).removesuffix(" %") for share in most)
+    most = [None if None in row else max(share or 0.0 for share in row) for row in rows]
+    shares = ["?" if share is None else format_percent(share).removesuffix(" %") for share in most]
+    told = ", ".join(MISSING if f.behind else share for f, share in zip(found, shares, strict=True))
     return f" By rows, proven: at most {told} % behind the true front."
 
 

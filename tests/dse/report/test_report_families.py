@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.families import Family, _labels, families, is_joined, most_families
+from dse.report.families import Family, _labels, families, families_with_built, is_joined, most_families
 from dse.report.family_table import pack_phrases, tell_apart
 from dse.report.summary import summarize
 from dse.whatif.answers import NOTHING, Scenarios, Sureness
@@ -76,6 +76,26 @@ def test_families_are_joined_only_where_there_are_too_many() -> None:
         assert any(is_joined(record, summary, family) for family in families(record, summary)) is joined
 
 
+def test_what_is_not_worth_its_price_is_one_row_an_end() -> None:
+    paying = [trial(n, 2.0 * 1.1**n, 3e7 * 0.9**n) for n in range(8)]
+    cheap = [trial(8 + n, 5.0 * 1.5**n, 1.4e7 * 0.999**n) for n in range(8)]
+    fast = [trial(16 + n, 1.98 * 0.99**n, 3.2e7 * 1.07**n) for n in range(4)]
+    kept = [family.trials for family in found(studies.record(paying + cheap + fast))]
+    assert set(kept[0]) == {16, 17, 18, 19}
+    assert set(kept[-1]) >= set(range(9, 16))
+    assert len(kept) == 8
+
+
+def test_a_design_to_build_behind_the_front_has_a_row() -> None:
+    record = studies.record([trial(0, 2.0, 3e7), trial(1, 4.0, 2e7), trial(2, 2.02, 3.01e7)])
+    summary = summarize(record)
+    assert all(not family.behind for family in families_with_built(record, summary))
+    sure = Scenarios(1, (0, 1, 2), {}, 2, {"iteration_time": {}})
+    built = summarize(record, replace(NOTHING, scenarios=sure))
+    (own,) = [family for family in families_with_built(record, built) if family.behind]
+    assert (own.trials, own.chosen) == ((2,), 2)
+
+
 def test_no_row_hides_an_npu_however_many_designs_of_another_one_there_are() -> None:
     many = [trial(n, 2.0 * 1.3**n, 3e7 * 0.7**n) for n in range(20)]
     design = dict(many[0].design or {})
@@ -115,8 +135,8 @@ def test_nothing_feasible_has_no_families() -> None:
 
 def test_there_are_as_many_families_as_there_is_room_for_where_all_are_equally_far() -> None:
     far = 3.0 * (1.0 - np.eye(12))
-    assert len({*_labels(far, 6).tolist()}) == 6
-    assert len({*_labels(far, 12).tolist()}) == 12
+    assert len({*_labels(far, 6)[0].tolist()}) == 6
+    assert len({*_labels(far, 12)[0].tolist()}) == 12
 
 
 def test_rows_that_begin_alike_say_what_tells_them_apart_after_their_first_phrase() -> None:

@@ -12,9 +12,7 @@ from tiny_spaces import tiny
 
 from dse.cli import main
 
-NEEDED = (
-    r"Tokens to train: [\d.]+ G tokens \([\d.]+ to [\d.]+\); critical batch 2[.\d]+ M tokens, [\d.]+ M to [\d.]+ M \("
-)
+NEEDED = r"Tokens to train: [\d.]+ G tokens; critical batch 2[.\d]+ M tokens, [\d.]+ M to [\d.]+ M \("
 PENALTY = "Not counted: fp8 with a scale for each tensor: no loss in short runs"
 NOTICE = "workload.training_tokens are taken as those at the smallest batch, 1,024 tokens; larger ones need more"
 

@@ -216,9 +216,7 @@ def test_a_node_of_its_own_has_a_name_and_a_price() -> None:
     inside = {"topology": "switch", "size": 8, "bandwidth": "400 GB/s", "latency": "1 us", "tier": "node"}
     cluster = {"npu": {"name": "own", **npu}, "dimensions": [inside]}
     document = {"workload": COLLECTIVE, "cost": "street-2025"}
-    told = (
-        "got one without a name; give cluster.node a 'name', and write 'cost: {base: street-2025, nodes: {NAME: {"
-    )
+    told = "got one without a name; give cluster.node a 'name', and write 'cost: {base: street-2025, nodes: {NAME: {"
     with pytest.raises(InputError, match=re.escape(told)):
         design_from({**document, "cluster": {**cluster, "node": node}})
     price = {"price": "300000 $", "low": "250000 $", "high": "350000 $", "date": "2026", "source": "an offer"}
