@@ -9,6 +9,7 @@ others; a shape whose bounds break a constraint does not count.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,14 +22,14 @@ import numpy as np
 from dse.evaluate.aggregate import aggregate, is_shared
 from dse.evaluate.note import Note, be_silent
 from dse.proof.least import Search, Times, Unknown
-from dse.proof.parts import parse_sound
+from dse.proof.parts import looks_at_links, parse_sound
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
 from dse.proof.unsold import sold_only
 from dse.space.asked import names_in
 from dse.space.by_parts import is_by_parts
 from dse.space.draw import InfiniteError, Odometer
-from dse.space.fill import fill_template, is_open
+from dse.space.fill import fill_template, is_open, template_count
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, magnitude
 from dse.space.objective import Objective
 from dse.space.space import Space
@@ -153,7 +154,7 @@ def _shapes_of(space: Space, phased: bool) -> list[_BoundedShape]:
         one_by_one = [{**space.template, "cluster": alternative} for alternative in cluster.alternatives]
         return [shape for template in one_by_one for shape in _shapes_of(replace(space, template=template), phased)]
     stacks = UPPER_TIME in names_in(space.objectives, space.constraints)
-    designs = list(islice(_shapes(space.template, stacks), MOST_SHAPES + 1))
+    designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
     if len(designs) > MOST_SHAPES:
         raise ValueError(f"more than {MOST_SHAPES:,} shapes")
     times, sold = LeastTimes(space), sold_only(space)
@@ -256,18 +257,13 @@ def _best_limit(
     return ProvenLimit()
 
 
-def _shapes(template: Mapping[str, Any], stacks: bool) -> Iterator[Design]:
-    """One design for each workload, NPU, shape, price list and reliability, each dimension with its least bandwidth.
+def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
+    """One design for each workload, stack, NPU, shape, price list and reliability, each dimension at least bandwidth.
 
     At a list of parts less bandwidth may cost more: there each bandwidth is a shape. Shapes that cannot be bought are
-    left out: no design of theirs is valid. `stacks`: of each stack of software, too.
+    left out: no design of theirs is valid. A stack decides keys of the workload.
     """
-    cluster = {key: value for key, value in template["cluster"].items() if key not in ("bandwidth", "placement")}
-    if "dimensions" in cluster:
-        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
-    keys = ("workload", "cost", "reliability", *(("software",) if stacks else ()))
-    shared = {key: template[key] for key in keys if key in template}
-    reduced = shared | {"cluster": cluster}
+    reduced = _reduced(template)
     split = template["cluster"].get("bandwidth")
     odometer = Odometer()
     while True:
@@ -282,6 +278,21 @@ def _shapes(template: Mapping[str, Any], stacks: bool) -> Iterator[Design]:
             yield design
         if not odometer.step():
             return
+
+
+def _reduced(template: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells shapes apart; all but the degrees where an expression looks at what is left out otherwise."""
+    cluster = {key: value for key, value in template["cluster"].items() if key != "placement"}
+    if looks_at_links(template):
+        kept = {key: value for key, value in template.items() if key != "parallelism"} | {"cluster": cluster}
+        if template_count(kept) == math.inf:
+            raise ValueError("expressions look at links of which there are no finite number")
+        return kept
+    cluster.pop("bandwidth", None)
+    if "dimensions" in cluster:
+        cluster["dimensions"] = _strip_dimensions(cluster["dimensions"], is_by_parts(template.get("cost")))
+    keys = ("workload", "software", "cost", "reliability")
+    return {key: template[key] for key in keys if key in template} | {"cluster": cluster}
 
 
 def _strip_dimensions(dimensions: Any, by_parts: bool) -> Any:
@@ -303,8 +314,11 @@ def _strip_dimensions(dimensions: Any, by_parts: bool) -> Any:
 
 
 def _least_bandwidth(bandwidth: Any) -> Any:
+    """The least bandwidth of a hole; the hole as it is where that is not plain."""
     if isinstance(bandwidth, Choice):
-        return min(bandwidth.alternatives, key=lambda value: magnitude(value) or 0.0)
+        ends = [_least_bandwidth(value) for value in bandwidth.alternatives]
+        plain = all(magnitude(end) is not None for end in ends)
+        return min(ends, key=lambda end: magnitude(end) or 0.0) if plain else bandwidth
     if isinstance(bandwidth, Range):
         return write_quantity(bandwidth.low, "bandwidth")
     return bandwidth.low if isinstance(bandwidth, PowersOfTwo) else bandwidth

@@ -102,10 +102,14 @@ class Brancher:
 
     def nodes(self, job: SpacePart, shapes: Sequence[Networks]) -> list[JobNode]:
         """The job on each shape where some design of it can be; the rest is cut."""
-        own = parse_sound({**shapes[0].parts[0].document, **job.document})
         found: list[JobNode] = []
         programs: dict[str, tuple[Program | None, Memory | None, str | None]] = {}
+        on_npu: dict[str, Design] = {}  # which decide what is usual
         for networks in shapes:
+            npu = networks.design.cluster.npu.name
+            if npu not in on_npu:
+                on_npu[npu] = parse_sound({**networks.parts[0].document, **job.document})
+            own = on_npu[npu]
             live = self._sound_mask(own, networks)
             if not live.any():
                 continue
@@ -181,7 +185,7 @@ class Brancher:
         text = software.model_dump_json()
         if text not in known:
             design = family.design.model_copy(update={"software": software})
-            known[text] = NetworkFamily(design, family.rates, family.latencies)
+            known[text] = replace(family, design=design)
         return known[text]
 
     def _known(self, node: JobNode, times: Mapping[str, Matrix], sending: Matrix | None = None) -> Known:

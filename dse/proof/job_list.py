@@ -76,7 +76,7 @@ class JobList:
 
 
 class WrittenJobs(dict[str, Jobs]):
-    """The jobs on so many NPUs, by their workload as it is written."""
+    """The jobs on so many NPUs, by their workload and their stack as they are written."""
 
     __slots__ = ("__weakref__",)
 
@@ -94,7 +94,8 @@ def list_jobs(template: Mapping[str, Any]) -> WrittenJobs:
     if found is None:
         found = _written[key] = WrittenJobs()
         for number, part in enumerate(fillings(template)):
-            found.setdefault(repr(part.document["workload"]), Jobs()).jobs.append(QueuedJob(number, part))
+            written = repr((part.document["workload"], part.document.get("software")))
+            found.setdefault(written, Jobs()).jobs.append(QueuedJob(number, part))
     return found
 
 

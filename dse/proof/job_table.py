@@ -21,8 +21,8 @@ class JobTable:
     """Jobs and their first keys, as far as they were asked for."""
 
     def __init__(self) -> None:
-        self.jobs: dict[int, dict[str, JobList]] = {}
-        """By number of NPUs and workload."""
+        self.jobs: dict[tuple[int, str], dict[str, JobList]] = {}
+        """By number of NPUs, stack, as JSON, and workload."""
         self.written: dict[int, WrittenJobs] = {}
         """The same before they were read on any NPUs."""
         self.layers: dict[str, dict[Hashable, float]] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dse.proof.parts import Networks, SpacePart, parse_sound
 from simcore.design.design import Design
 from simcore.network import BLOCK_KEYS
@@ -37,7 +39,10 @@ def neutral_network(design: Design) -> Networks:
     cluster = {key: value for key, value in cluster.items() if key not in ("stragglers", "failed_links", "transport")}
     document = {"workload": design.document()["workload"], "cluster": cluster, "cost": "network-only"}
     # The NPU is the very one of the space: written and read again, the order of its keys may change.
-    parts = {"dimensions": (dimension,), "stragglers": (), "failed_links": (), "transport": None}
+    parts: dict[str, Any] = {"dimensions": (dimension,), "stragglers": (), "failed_links": (), "transport": None}
+    if (memory := design.cluster.memory) is not None and memory.expanded is not None and memory.expanded.edge:
+        inner = memory.expanded.model_copy(update={"edge": False})  # of a mesh, which this is not
+        parts["memory"] = memory.model_copy(update={"expanded": inner})
     whole = join_designs(design, parse_sound(document)).model_copy(
         update={"cluster": design.cluster.model_copy(update=parts)}
     )

@@ -20,6 +20,8 @@ from dse.space.split.bandwidth import optimal_split, split_time
 from dse.space.split.geometric import WORST
 from simcore.bounds.many import NetworkFamily, collective_bytes
 
+Floats = NDArray[np.float64]
+
 MOST_REFINED = 400
 """Jobs whose collectives are bounded, per shape."""
 
@@ -103,8 +105,20 @@ def _least_time(
 
 
 def _least_split_time(node: JobNode, family: NetworkFamily, budget: Budget, enough: float) -> float:
-    """The least time of a job on a family with any split of a budget, or something at least `enough` [s]."""
-    slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
+    """The least time of a job on a family with any split of a budget, or something at least `enough` [s].
+
+    Networks of a family may reach different shares of their bandwidths, and have different latencies.
+    """
+    assert family.bandwidths is not None
+    ways = np.unique(np.hstack([family.bandwidths / family.rates, family.latencies]), axis=0)
+    dims = family.rates.shape[1]
+    return min(_least_time_of(node, family, budget, enough, way[:dims], way[dims:]) for way in ways)
+
+
+def _least_time_of(
+    node: JobNode, family: NetworkFamily, budget: Budget, enough: float, slowed: Floats, latencies: Floats
+) -> float:
+    """As `_least_split_time`, of links that are so much `slowed` and have such `latencies` `[dims]` [s]."""
     if node.iteration is None:
         return collective_bytes(node.design, family, slowed) / budget.most
     problems = [(constant, table * slowed) for constant, table in node.iteration.problems(family)]
@@ -116,8 +130,8 @@ def _least_split_time(node: JobNode, family: NetworkFamily, budget: Budget, enou
     for overlap in (False, True):
         if not len(hopeful):
             return enough
-        latencies = np.broadcast_to(family.latencies[0], hopeful.shape)
-        seconds = node.iteration.seconds(NetworkFamily(family.design, hopeful / slowed, latencies), {}, overlap)
+        each = np.broadcast_to(latencies, hopeful.shape)
+        seconds = node.iteration.seconds(NetworkFamily(family.design, hopeful / slowed, each), {}, overlap)
         hopeful = hopeful[seconds < enough]
     return float(seconds.min())
 

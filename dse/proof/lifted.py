@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.parts import JOB, Networks, fillings, group_networks, parse_sound
+from dse.proof.parts import JOB, Networks, fillings, group_networks, looks_at_links, parse_sound
 from dse.proof.unsold import Keep
 from dse.space.fill import is_open, template_count
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
@@ -83,8 +83,11 @@ def lifted_networks(
 ) -> list[Networks]:
     """The lifted networks of a space, each with some job, a document of it; none where there are too many.
 
+    Nor where an expression looks at what would be lifted.
     `chunks`: whether they have the most chunks, or any number that there is; `keep` which of them count.
     """
+    if looks_at_links(template):
+        return []
     rest = {key: value for key, value in template.items() if key not in JOB}
     rest["cluster"] = _lift_cluster(rest["cluster"])
     if isinstance(system := rest.get("system"), Mapping):

@@ -65,12 +65,12 @@ def loss_bounds(objectives: Sequence[Objective], known: Known) -> NDArray[np.flo
         if objective.expression is not None:
             low, high = intervals(objective.expression.tree, known.between)
             out[:, column] = low if objective.sign > 0 else -np.asarray(high)
-            out[np.isnan(out[:, column]), column] = -np.inf
         elif known.is_exact(objective.name):
             out[:, column] = objective.sign * np.asarray(known.before[objective.name], float)
         elif objective.direction == METRICS[objective.name].direction:
             value = best(objective.name, known.figures, known.before)
             out[:, column] = -np.inf if value is None else objective.sign * np.asarray(value)
+    out[np.isnan(out)] = -np.inf  # a metric that the designs do not have
     return out
 
 

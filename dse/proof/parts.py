@@ -29,7 +29,7 @@ from simcore.check.load import parse_design
 from simcore.check.transport import transport_problems
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
-from simcore.design.workload import workload_tag
+from simcore.design.workload import GivenWorkload, workload_tag
 from simcore.document.problem import Problem
 from simcore.engine.registry import BUILT_IN
 from simcore.metrics import BEFORE, CLUSTER, METRICS, PRICED, is_of, metrics_before
@@ -37,6 +37,8 @@ from simcore.reliability.counts import counts_of
 from simcore.system.edge import edge_share
 from simcore.workload.base import WorkloadKind, kind_named
 
+LINKS = ("bandwidth", "latency", "efficiency")
+"""Keys of a dimension of which bounds look at the best."""
 JOB = ("workload", "parallelism", "software")
 PROVABLE = ("auto", "fast", "flow", "reference")
 """Engines that play the model which the bounds are proved of, and are never faster.
@@ -261,12 +263,29 @@ def is_separable(template: Mapping[str, Any]) -> bool:
 
 
 def is_tied(template: Mapping[str, Any]) -> bool:
-    """Whether an expression of a job looks at a network, or the other way round."""
+    """Whether an expression of a job looks at a network, or the other way round.
+
+    Or where some workloads compute and others do not: which libraries a network has follows from that.
+    """
     for section, inner in template.items():
         for path in _expression_paths(inner):
             if (str(path[0]) in JOB) != (section in JOB):
                 return True
-    return False
+    return len({issubclass(kind.section, GivenWorkload) for kind in kinds_of(template)}) > 1
+
+
+def looks_at_links(template: Mapping[str, Any]) -> bool:
+    """Whether an expression looks at what bounds take the best of: bandwidths, latencies and efficiencies, or chunks.
+
+    Then what it comes to at the best of them may be no design's.
+    """
+    paths = [tuple(map(str, path)) for path in _expression_paths(dict(template))]
+    return any(
+        path[:2] == ("system", "chunks")
+        or (path[:2] == ("cluster", "dimensions") and path[-1] in LINKS)
+        or path[:2] == ("cluster", "bandwidth")
+        for path in paths
+    )
 
 
 def has_proven_kinds(template: Mapping[str, Any]) -> bool:

@@ -105,11 +105,11 @@ class LeastTimes:
         template = None if self._tied else self._job_template(key[2])
         if self._tied or "workload" not in self._template or template_count(template) > MOST_JOBS:
             return None
-        if key[2] not in self._table.jobs:
+        where = key[2], shape.software.model_dump_json()
+        if where not in self._table.jobs:
             written = self._table.written[key[2]] = WrittenJobs() if template is None else list_jobs(template)
-            self._table.jobs[key[2]] = group_by_workload(written, shape)
-        found = self._table.jobs[key[2]].get(key[0])
-        return JobList(shape) if found is None else found
+            self._table.jobs[where] = group_by_workload(written, shape)
+        return JobList(shape) if not self._table.written[key[2]] else self._table.jobs[where].get(key[0])
 
     def _job_template(self, npus: int) -> dict[str, Any] | None:
         """The template of the jobs on so many NPUs; None where no degrees multiply to them."""

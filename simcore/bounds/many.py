@@ -51,13 +51,19 @@ class NetworkFamily:
     """One of them, whatever its workload and degrees."""
     rates: Matrix
     latencies: Matrix
+    bandwidths: Matrix | None = None
+    """Of the links `[networks, dims]` [B/s], of which messages reach `rates`; None where they are not known."""
 
     @classmethod
     def of(cls, designs: Sequence[Design]) -> NetworkFamily:
         """The family of designs that agree in all but bandwidths, latencies and efficiencies."""
         chunkers = [(Chunker(design), design.cluster.dimensions) for design in designs]
         rates = np.array([[chunker.rate(d) for d in dimensions] for chunker, dimensions in chunkers])
-        return cls(designs[0], rates, np.array([[d.latency for d in dimensions] for _, dimensions in chunkers]))
+        latencies, bandwidths = (
+            np.array([[getattr(d, key) for d in dimensions] for _, dimensions in chunkers])
+            for key in ("latency", "bandwidth")
+        )
+        return cls(designs[0], rates, latencies, bandwidths)
 
     @cached_property
     def probe_design(self) -> Design:
@@ -331,8 +337,8 @@ def sending_seconds(design: Design, family: NetworkFamily) -> Matrix:
     paths, counts = routes(Chunker(family.probe_design, links_alone=True), placement, keys[0])
     sums = [sum(phase.sent for phase in path) for path in paths]
     sent = counts * max(sums) if isinstance(counts, int) else float(np.dot(counts, sums))
-    slowed = np.array([dimension.bandwidth for dimension in family.design.cluster.dimensions]) / family.rates[0]
-    whole: Matrix = sent / (family.rates @ slowed)
+    links = family.rates if family.bandwidths is None else family.bandwidths  # the former are less: it takes longer
+    whole: Matrix = sent / links.sum(axis=1)
     return whole
 
 

@@ -9,6 +9,7 @@ Families that differ in policies which no bound looks at are one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -83,10 +84,7 @@ class _Known:
 
     def __init__(self, families: Sequence[NetworkFamily], software: Software) -> None:
         designs = [family.design.model_copy(update={"software": software}) for family in families]
-        self._families = [
-            NetworkFamily(design, family.rates, family.latencies)
-            for design, family in zip(designs, families, strict=True)
-        ]
+        self._families = [replace(family, design=design) for design, family in zip(designs, families, strict=True)]
         self.lost = [lost_shares(design) for design in designs]
         self._times: dict[Where, _Times] = {}
         self._alike: dict[tuple[int, ...], list[Any]] = {}
