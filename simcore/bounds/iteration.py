@@ -36,6 +36,11 @@ class IterationBound:
         self._known: dict[tuple[str, int], Any] = {}
         self._split, self._flushes = ORDERS[program.schedule].splits, ORDERS[program.schedule].flushes
 
+    @cached_property
+    def _sizes(self) -> list[float]:
+        """Bytes of each type of collective."""
+        return [float(key[2]) for key, _ in self.lowering.keyed()]
+
     def _rows(self, block: int) -> Iterator[tuple[int, int, int, int]]:
         """The operators of a block (see `pipeline`), and how often each repeats."""
         for segment in range(*self.lowering.blocks[block]):
@@ -73,15 +78,20 @@ class IterationBound:
     def gathering_time(self, block: int) -> Any:
         """A block under ZeRO-3: what precedes the first gather, one gather after the other, what follows the last.
 
-        A gather is issued when the one before it has arrived. What follows is as `reducing` has it.
+        A gather is issued when those before it have arrived, but for some that are waited for together: a layer's
+        experts are gathered beside its other weights. Of these the one with the most bytes counts. What follows is as
+        `reducing` has it.
         """
         if ("gathering", block) not in self._known:
-            before = chain = after = self._nothing
-            begun, reduced = False, None
+            before = chain = after = together = self._nothing
+            begun, reduced, most = False, None, -1.0
             for code, argument, category, repeat in self._rows(block):
                 if code == pipeline.START and category == Waits.PREFETCH:
-                    begun, chain = True, chain + self._least[argument] * repeat
+                    begun = True
+                    if (size := self._sizes[argument] * repeat) > most:
+                        most, together = size, self._least[argument] * repeat
                 elif code == pipeline.WAIT and argument == Waits.PREFETCH:
+                    chain, together, most = chain + together, self._nothing, -1.0
                     after, reduced = self._nothing, None
                 elif begun and code == pipeline.START and category == Waits.GRADIENTS:
                     reduced = after + self._least[argument]
@@ -91,6 +101,7 @@ class IterationBound:
                     after = after + self._operator_time(code, argument)
                 else:
                     before = before + self._operator_time(code, argument) * repeat
+            chain = chain + together
             self._known["gathering", block] = before + chain + after if begun else self.reducing_time(block)
         return self._known["gathering", block]
 

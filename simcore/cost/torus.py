@@ -31,7 +31,8 @@ def buy_torus(basket: Basket, node: Node, torus: TorusParts, sizes: Sequence[int
     blocks = blocks_of(node, sizes)
     copper = basket.need("cable", _PATH, name=torus.copper)
     if not blocks:
-        basket.add(copper, "scale-up, in racks", "network", domains * (_links(sizes) - _on_boards(node, prod(sizes))))
+        cables = max(0, _links(sizes) - _on_boards(node, prod(sizes)))  # a ring may have fewer links than its boards
+        basket.add(copper, "scale-up, in racks", "network", domains * cables)
         return
     side = _block(node)
     inside = _meshed(side) - _on_boards(node, prod(side))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import ROUNDING, assert_not_beaten, collective, designs, dimension, npu, training, trainings
+from designs import ROUNDING, assert_not_beaten, collective, designs, dimension, model, npu, training, trainings
 from hypothesis import given, settings
 
 from simcore.bounds.compute import compute_seconds, layers_seconds
@@ -56,6 +56,15 @@ def test_no_network_beats_the_bound_on_any_network(library: Any, tensor: int) ->
     slow = design_from(training({"tensor": tensor}, [dimension(library=library)], accelerator="h100-80gb"))
     for design in (fast, slow):
         assert_not_beaten(bound_on_any_network(design), metrics(simulate(fast)))
+
+
+def test_gathers_that_are_waited_for_together_overlap_their_latencies() -> None:
+    """Under ZeRO-3 a layer's experts are gathered beside its other weights."""
+    experts = {"experts": 8, "top_k": 2, "feed_forward": 256, "dense_layers": 1}
+    workload = {"model": {**model(), "mixture_of_experts": experts}, "global_batch": 64, "precision": "fp16"}
+    links = dimension(bandwidth="900 GB/s", latency="20 us", library={})
+    design = design_from(training({"data": 8, "zero": 3}, [links], workload=workload))
+    assert_not_beaten(bound(design), metrics(simulate(design)))
 
 
 APART: dict[str, dict[str, Any]] = {

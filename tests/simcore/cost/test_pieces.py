@@ -108,6 +108,12 @@ def test_a_small_slice_of_a_torus_has_copper_alone() -> None:
     assert parts["ici-copper", "scale-up, in racks"] == 16 + 32 + 32 - 8 * 4
 
 
+def test_a_ring_on_one_board_has_no_cables() -> None:
+    ring = {"topology": "ring", "size": 8, "bandwidth": "900 GB/s", "latency": "2 us", "tier": "node"}
+    document = {"workload": COLLECTIVE, "cluster": {"npu": "tpu-v6e", "dimensions": [ring]}, "cost": "street-2025"}
+    assert counted(design_from(document)).get(("ici-copper", "scale-up, in racks"), 0) == 0
+
+
 def test_a_rack_of_72_is_bought_whole_with_its_switch_trays() -> None:
     """NVIDIA GB200 NVL72: 18 trays of 4, 9 switch trays, 4 cartridges of copper; 72 NICs."""
     parts = counted(cluster("gb200", "gb200-nvl72", 1024))  # 64 of each rack take part
