@@ -40,13 +40,13 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
     engine would take too long.
     """
-    if not isinstance(design, Design):
-        raise TypeError(f"expected a Design, got a {type(design).__name__}: load_design reads files and mappings")
     if callable(engine):
         return with_measured(design, engine(design))
     if engine not in BUILT_IN:
         known = ", ".join(f"'{name}'" for name in BUILT_IN)
         raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
+    if not isinstance(design, Design):
+        raise TypeError(f"expected a Design, got a {type(design).__name__}: load_design reads files and mappings")
     settled = settle(design)
     result = _simulate_settled(settled, engine)
     return result if settled is design else replace(result, solved=solved_keys(settled))

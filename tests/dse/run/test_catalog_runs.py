@@ -57,6 +57,9 @@ def with_entry(section: str, entry: Any) -> dict[str, Any]:
         return document(workload={"model": entry, "global_batch": 8})
     if section == "prices":
         return document(cost=entry, cluster={"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 16})
+    if section == "software" and isinstance(entry, str) and not catalog.entry(section, entry).get("trains", True):
+        served = {**document()["workload"], "prompt_length": 64, "output_length": 2}
+        return document(workload=served, software=entry)
     if section in ("software", "reliability"):
         return document(**{section: entry})
     if section == "nodes":
