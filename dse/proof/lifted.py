@@ -137,9 +137,10 @@ def _best_dimension(dimension: Any, split: Any, shares: int) -> Any:
 
 
 def _extreme_value(value: Any, best: Callable[..., Any]) -> Any:
-    """The best value of a hole of numbers; a value as it is."""
-    if isinstance(value, Choice) and all(magnitude(alternative) is not None for alternative in value.alternatives):
-        return best(value.alternatives, key=magnitude)
+    """The best value of a hole of numbers, and of holes in it; any other value as it is."""
+    if isinstance(value, Choice):
+        ends = [_extreme_value(alternative, best) for alternative in value.alternatives]
+        return best(ends, key=magnitude) if all(magnitude(end) is not None for end in ends) else value
     if isinstance(value, Range):
         end = best(value.low, value.high)
         return end if value.kind is None else write_quantity(end, value.kind)

@@ -17,7 +17,9 @@ from tiny_spaces import space, tiny
 
 from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.pareto import front_mask
+from dse.proof.branch import Brancher
 from dse.proof.certificate import certify
+from dse.proof.parts import Parts
 from dse.run.covered import best_of_all
 from dse.run.drive import optimize
 from dse.run.record import load_record
@@ -393,3 +395,54 @@ def test_a_search_of_all_that_may_be_simulated_has_found_the_best(tmp_path: Path
     optimize(cut, Settings(sampler="guided", trials=10, seed=0), tmp_path / "part", resume=False)
     few = load_record(tmp_path / "part")
     assert few.bounds["iteration_time"] < min(t.values["iteration_time"] for t in few.feasible_trials)
+
+
+def test_a_metric_that_designs_do_not_have_proves_nothing() -> None:
+    """A search that waited for a bound of it never ended."""
+    reliability = {"choice": ["llama3", "none"]}
+    given = space(
+        cluster={"npu": "h100-80gb", "dimensions": [ONE]},
+        reliability=reliability,
+        constraints=[],
+        parallelism={"data": 8},
+        system={"chunks": 4},
+        hypothetical=True,
+        objectives={"maximize": ["mtbf"]},
+    )
+    sampler = Exact(given, 0)
+    assert sampler.ask() is not None
+
+
+def test_networks_of_a_family_reach_different_shares_of_their_bandwidths() -> None:
+    dimension = {**ONE, "efficiency": {"choice": [0.5, 0.9]}}
+    sizes = {"choice": ["100 MB", "1 GB"]}
+    given = {"workload": {**ALL_REDUCE, "size": sizes}, "parallelism": None, "constraints": [], "hypothetical": True}
+    found = space(
+        cluster={"npu": "a100-80gb", "dimensions": [dimension]},
+        system={"chunks": 4},
+        objectives={"maximize": ["network_utilization"]},
+        **given,
+    )
+    check_certificate(found)
+    parts, brancher = Parts.of(found), Brancher(found.objectives, found.constraints)
+    judge = Evaluator(found.objectives, found.constraints)
+    for job in parts.jobs():
+        for node in brancher.nodes(job, parts.networks_of(job)):
+            bounds, _ = brancher.bounds(node)
+            for row, place in zip(bounds, np.flatnonzero(node.live), strict=True):
+                outcome = judge({**node.networks.parts[place].document, **job.document})
+                assert row[0] <= -outcome.values["network_utilization"] * (1 - 1e-9)
+
+
+def test_a_budget_with_a_hole_in_a_hole_is_bounded() -> None:
+    budget = {"choice": ["100 GB/s", {"range": ["150 GB/s", "200 GB/s"], "step": "50 GB/s"}]}
+    cluster = {"npu": "a100-80gb", "dimensions": OPEN, "bandwidth": {"split": budget, "step": "25 GB/s"}}
+    check_certificate(space(cluster=cluster, parallelism={"data": 8}, hypothetical=True))
+
+
+def test_a_precision_that_an_npu_lacks_cuts_a_design() -> None:
+    given = space()
+    (filled, *_) = given.enumerate()
+    document = {**filled.document, "workload": {**filled.document["workload"], "precision": "bf16"}}
+    document["cluster"] = {**document["cluster"], "npu": "v100-32gb"}
+    assert Evaluator(given.objectives, given.constraints)(document).state == "cut"
