@@ -45,9 +45,6 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
     return Evidence(device, bool(software.measured_on), npu.name in software.measured_on)
 
 
-_TRAINS_NOTHING = ", which serves alone: nobody trains with it"
-
-
 def _usual_elsewhere(npu: str) -> str:
     return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
 
@@ -98,7 +95,7 @@ def provenance(design: Design) -> dict[str, str]:
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
         + _never_measured(design)
         + (_usual_elsewhere(npu.name) if npu.name in software.not_on else "")
-        + ("" if software.trains or not trained else _TRAINS_NOTHING)
+        + (", which serves alone: nobody trains with it" if trained and not software.trains else "")
         + _how_it_runs(design),
         "interval": _of_interval(found),
     }

@@ -81,9 +81,10 @@ def _has_all_open(dimensions: Any) -> bool:
 def lifted_networks(
     template: Mapping[str, Any], job: Mapping[str, Any], chunks: bool, keep: Keep = lambda design: True
 ) -> list[Networks]:
-    """The lifted networks of a space, each with some job, a document of it; none where there are too many.
+    """The lifted networks of a space, each with some job, a document of it.
 
-    Nor where an expression looks at what would be lifted.
+    None where there are too many, or where an expression looks at what would be lifted.
+
     `chunks`: whether they have the most chunks, or any number that there is; `keep` which of them count.
     """
     if looks_at_links(template):

@@ -204,8 +204,10 @@ def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord
     front = summary.front
     most = most_families(len(record.objectives)) + min(_MORE, len({*map(_machine, front)}) - 1)
     groups, joined = _alike_groups(record, summary, front, most)
+    if not joined or len(record.objectives) > 2:
+        return groups
     worth = worth_mask(record.losses(front)).tolist()
-    if not joined or all(worth) or len(record.objectives) > 2:
+    if all(worth):
         return groups
     kept = [trial for trial, pays in zip(front, worth, strict=True) if pays]
     beyond = _beyond(record, [trial for trial, pays in zip(front, worth, strict=True) if not pays], kept)

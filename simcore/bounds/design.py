@@ -25,12 +25,12 @@ from typing import Any
 
 from simcore.bounds.collective import CollectiveTime, collective_times
 from simcore.bounds.compute import compute_seconds, least_work, work_joules
+from simcore.bounds.further import least_further
 from simcore.bounds.graph import bound_graph
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import lost_shares, slowed_time
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
-from simcore.compute.attention import LEAST_KEYS
 from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
@@ -59,13 +59,12 @@ from simcore.power.draw import (
     peak_watts,
     rack_watts,
 )
-from simcore.program import Compute, ModelPart, Operator, Program
+from simcore.program import Program
 from simcore.reliability.counts import Counts
 from simcore.reliability.goodput import Interruptions, interruptions
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
-from simcore.workload.serving.document import InferenceWorkload
 
 Bounds = dict[str, float | None]
 BoundsAt = Callable[[Design, Mapping[str, float], float, Program | None], Bounds]
@@ -166,59 +165,14 @@ def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
 def bound_serving(design: Design, tokens: int) -> dict[str, float]:
     """Bounds of the times of a design that makes one or two tokens [s], if it goes on until there are `tokens`.
 
-    Each further token attends to a longer cache, and no description of an NPU takes less for more but two: a table of
-    measurements, of which nothing is proven, and a curve of attention, which cuts its keys into parts
-    (`simcore.compute.attention`): at the first multiple of `LEAST_KEYS` keys it may take less than before, and after
-    that no less any more. So a further token takes the lesser of that and of what the second one takes.
+    What further tokens take at least is `simcore.bounds.further`'s; of a table of measurements nothing is proven.
     """
     proven = bool(times_of(design).least(1.0))
-    program = _least_further(design, program_of(design), tokens) if proven else None
+    program = least_further(design, program_of(design), tokens) if proven else None
     if program is None:
         return dict.fromkeys(("iteration_time", "time_to_first_token", "time_per_output_token"), 0.0)
     lowering, _, iteration = bound_iteration(design, program)
     return serving_bounds(program, lowering, iteration, [1, tokens - 1][: program.chunks])
-
-
-def _least_further(design: Design, program: Program, tokens: int) -> Program | None:
-    """A program of two tokens whose second has the operators of the least time of any further one up to `tokens`.
-
-    None where the program of a longer cache has other operators.
-    """
-    workload, whole = InferenceWorkload.of(design.workload), int(LEAST_KEYS)
-    second = workload.prompt_length + 1
-    cut = -(-second // whole) * whole
-    if program.chunks == 1 or cut == second or cut >= workload.prompt_length + tokens:
-        return program
-    longer = workload.model_copy(update={"prompt_length": cut - 1})
-    later = program_of(design.model_copy(update={"workload": longer}))
-    if list(map(_form, program.parts)) != list(map(_form, later.parts)):
-        return None
-    first, seconds = {*program.part_of[: program.stages]}, times_of(design).seconds
-    parts = zip(program.parts, later.parts, strict=True)
-    return replace(
-        program,
-        parts=tuple(one if i in first else _least_part(one, other, seconds) for i, (one, other) in enumerate(parts)),
-    )
-
-
-def _form(part: ModelPart) -> list[tuple[int, list[str]]]:
-    """Of each segment of a forward pass how often it is repeated, and the names of its operators."""
-    return [(each.repeat, [getattr(op, "name", "") for op in each.operators]) for each in part.forward]
-
-
-def _lesser(one: Operator, other: Operator, seconds: Callable[[Compute], float]) -> Operator:
-    if isinstance(one, Compute) and isinstance(other, Compute) and seconds(other) < seconds(one):
-        return other
-    return one
-
-
-def _least_part(one: ModelPart, other: ModelPart, seconds: Callable[[Compute], float]) -> ModelPart:
-    """A part whose operators take the lesser of their times in two parts of one form."""
-    segments = []
-    for its, others in zip(one.forward, other.forward, strict=True):
-        pairs = zip(its.operators, others.operators, strict=True)
-        segments.append(its._replace(operators=tuple(_lesser(*pair, seconds) for pair in pairs)))
-    return replace(one, forward=tuple(segments))
 
 
 def bound_iteration(design: Design, program: Program) -> tuple[Lowering, list[CollectiveTime], IterationBound]:

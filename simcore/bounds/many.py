@@ -58,12 +58,8 @@ class NetworkFamily:
     def of(cls, designs: Sequence[Design]) -> NetworkFamily:
         """The family of designs that agree in all but bandwidths, latencies and efficiencies."""
         chunkers = [(Chunker(design), design.cluster.dimensions) for design in designs]
-        rates = np.array([[chunker.rate(d) for d in dimensions] for chunker, dimensions in chunkers])
-        latencies, bandwidths = (
-            np.array([[getattr(d, key) for d in dimensions] for _, dimensions in chunkers])
-            for key in ("latency", "bandwidth")
-        )
-        return cls(designs[0], rates, latencies, bandwidths)
+        links = [[(chunker.rate(d), d.latency, d.bandwidth) for d in dimensions] for chunker, dimensions in chunkers]
+        return cls(designs[0], *np.array(links).transpose(2, 0, 1).copy())
 
     @cached_property
     def probe_design(self) -> Design:
@@ -177,13 +173,8 @@ class Iteration:
         The form's time is at least the constant plus the sum of each collective's longest bytes / rate: what
         `dse.space.split.bandwidth` minimises. `family` gives the shape; its rates do not count.
         """
-        kinds, dims = len(self.keys), family.rates.shape[1]
-        unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
-        loads = np.zeros((kinds, dims))
-        for k, key in enumerate(self.keys):
-            for d, time in collective_on(unit, key, self.placement, links_alone=True).busy.items():
-                loads[k, d] = time[0] / PICOSECONDS * _RATE
-        found = []
+        loads = _loads_of(self.keys, self.placement, family)
+        (kinds, dims), found = loads.shape, []
         for form in [*self.forms, *self._slowed_forms(lost_shares(family.design))]:
             blocking = form[1 : 1 + kinds, None] * loads
             service = (form[1 + kinds :].reshape(kinds, dims) * loads).sum(axis=0)
@@ -205,6 +196,17 @@ class Iteration:
     def compute(self) -> float:
         """Least time whatever the network [s]."""
         return float(self.forms[:, 0].max()) * _SAFE / PICOSECONDS
+
+
+def _loads_of(keys: Sequence[tuple[Any, ...]], placement: Placement, family: NetworkFamily) -> Matrix:
+    """Bytes that each type of collective puts on each dimension `[collectives, dims]`."""
+    dims = family.rates.shape[1]
+    unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
+    loads = np.zeros((len(keys), dims))
+    for number, key in enumerate(keys):
+        for d, time in collective_on(unit, key, placement, links_alone=True).busy.items():
+            loads[number, d] = time[0] / PICOSECONDS * _RATE
+    return loads
 
 
 def probed(design: Design) -> tuple[Design, Placement]:
@@ -377,14 +379,8 @@ def figures_of(
 
 def collective_problem(design: Design, family: NetworkFamily) -> Matrix:
     """Bytes of a collective of all NPUs, or of the slowest group's, as `Iteration.problems` gives, `[groups, dims]`."""
-    dims = family.rates.shape[1]
-    unit = NetworkFamily(family.design, np.full((1, dims), _RATE), np.zeros((1, dims)))
     placement, keys = _alone(design)
-    loads = np.zeros((len(keys), dims))
-    for number, key in enumerate(keys):
-        for d, time in collective_on(unit, key, placement, links_alone=True).busy.items():
-            loads[number, d] = time[0] / PICOSECONDS * _RATE
-    return loads
+    return _loads_of(keys, placement, family)
 
 
 def collective_bytes(design: Design, family: NetworkFamily, slowed: Matrix) -> float:
@@ -399,7 +395,6 @@ def collective_bytes(design: Design, family: NetworkFamily, slowed: Matrix) -> f
     chunker, found = Chunker(even.probe_design, links_alone=True), []
     for key in keys:
         paths, counts = routes(chunker, placement, key)
-        timed = [[_phase_times(phase, even, links_alone=True) for phase in path] for path in paths]
-        sums = [sum(phase.serialization[0] for phase in path) for path in timed]
+        sums = [sum(one.serialization[0] for one in path) for path in _paths_times(paths, even, links_alone=True)]
         found.append(counts * min(sums) if isinstance(counts, int) else float(np.dot(counts, sums)))
     return max(found) / PICOSECONDS * _RATE
