@@ -40,7 +40,8 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
             raise Refusal(f"a size of at least 1 in dimension {index}", repr(whole))
         size = min(whole, left)
         if left % size:
-            raise Refusal(f"a number of NPUs that fills whole groups of {size}", str(npus))
+            near = _near(npus, npus // left * size)
+            raise Refusal(f"a number of NPUs that fills whole groups of {size}", str(npus), near)
         if size > 1 or (not dimensions and (open_sizes is None or left == 1)):
             library = _library_of_part(dimension.get("library")) if size < whole else {}
             dimensions.append({**dimension, **library, "size": size})
@@ -48,6 +49,12 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
     if left != 1:
         raise Refusal(f"at most {npus // left} NPUs on this fabric", str(npus), "leave its last size open")
     return dimensions
+
+
+def _near(npus: int, group: int) -> str:
+    """The numbers of NPUs around one that fill whole groups."""
+    less = npus // group * group
+    return f"e.g. {less:,} or {less + group:,}" if less else f"e.g. {group:,}"
 
 
 def _library_of_part(library: Any) -> dict[str, Any]:

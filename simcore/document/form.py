@@ -25,7 +25,8 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
         return str(error), format_value(found), ""
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
-        fix = f"write {int(found)}" if whole else _without_prefix(found, whole=True)
+        tokens = str(entry["loc"][-1]).endswith("_length")
+        fix = f"write {int(found)}" if whole else _without_prefix(found, True, tokens)
         return "a whole number", format_value(found), fix
     if kind in ("float_type", "float_parsing"):
         return "a number", format_value(found), _without_prefix(found)
@@ -44,15 +45,19 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
 
 _PREFIXED = re.compile(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([kKMBGT])\s*")
 _POWERS = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12}
+_BINARY = 1024
 
 
-def _without_prefix(found: Any, whole: bool = False) -> str:
-    """How a count such as `1.5T` is written."""
+def _without_prefix(found: Any, whole: bool = False, tokens: bool = False) -> str:
+    """How a count such as `1.5T` is written; of `tokens` 128k are 131,072."""
     match = _PREFIXED.fullmatch(found) if isinstance(found, str) else None
     if match is None:
         return ""
     written = f"{match[1]}e{_POWERS[match[2]]}"
-    return f"write {round(float(written))}" if whole else f"write {written}"
+    if not whole:
+        return f"write {written}"
+    binary = f"{round(float(match[1]) * _BINARY)} or " if tokens and match[2] in "kK" else ""
+    return f"write {binary}{round(float(written))}"
 
 
 def format_value(found: Any) -> str:

@@ -95,6 +95,7 @@ CHANGES = [
     ("chunks: 4", "chunks: {powers_of_two: [3, 8]}", "system.chunks.powers_of_two", ["powers of two"]),
     ("global_batch: 16", "global_batch: sixteen", "workload.global_batch", ["whole number", "'sixteen'"]),
     ("global_batch: 16", "global_batch: 8k", "workload.global_batch", ["whole number", "write 8000"]),
+    ("precision: fp16", "sequence_length: 128k", "workload.sequence_length", ["write 131072 or 128000"]),
     ("precision: fp16", "training_tokens: 1.5T", "workload.training_tokens", ["a number", "write 1.5e12"]),
     ("precision: fp16", "precision: fp17", "workload.precision", ["one of", "'fp17'", "did you mean 'fp16'?"]),
     ("  zero:", "  tp: 4\n  zero:", "parallelism.tp", ["a known key", "did you mean 'tensor'?"]),

@@ -292,7 +292,7 @@ def test_several_numbers_of_npus_are_a_choice() -> None:
 
 
 def test_a_fabric_needs_whole_nodes() -> None:
-    assert "fills whole groups of 8, got 12" in refused({"fabric": "dgx-a100", "npus": 12})
+    assert "fills whole groups of 8, got 12; e.g. 8 or 16" in refused({"fabric": "dgx-a100", "npus": 12})
 
 
 def test_a_fabric_and_dimensions_are_one_too_many() -> None:
