@@ -233,6 +233,8 @@ class Program:
     """What happens after what, where that is an explicit graph; segments then only list its operators."""
     cache: tuple[float, ...] | None = None
     """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
+    weights: tuple[float, ...] | None = None
+    """Bytes of the weights of each stage per NPU, where not all are as wide as products compute, `[stages]`."""
 
     @property
     def updates(self) -> int:

@@ -289,7 +289,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     seconds = operator_times(npu, workload.precision, (0.0, 0.0)).least(totals.flops) / npus
     kept = BYTES[workload.gradient_precision or "fp16"] if trained else 0
     states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
-    held = states.weights + (states.gradients + states.optimizer if trained else 0.0)
+    weights = states.weights if totals.weights is None else totals.weights / npus
+    held = weights + (states.gradients + states.optimizer if trained else 0.0)
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)
     known |= {"memory.peak": held, "memory.reserved": held + _context(document, npu)}
     return bounds(figures, known)

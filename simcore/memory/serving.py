@@ -16,5 +16,5 @@ def serving_memory(program: Program, weight_bytes: float) -> Memory:
 def _stage_memory(program: Program, stage: int, weight_bytes: float) -> Memory:
     cache = None if program.cache is None else program.cache[stage]
     part = program.parts[program.part_of[stage]]
-    weights = part.parameters * weight_bytes
+    weights = part.parameters * weight_bytes if program.weights is None else program.weights[stage]
     return Memory(weights, 0.0, 0.0, part.working, weights + (cache or 0.0) + part.working, kv_cache=cache)

@@ -40,6 +40,10 @@ _PLANS = {"training_precision"}
 """Keys of a workload that decide no time: they came after the draws were fixed."""
 
 
+_OFTEN_UNSAID = ("weight_precision",)
+"""Keys of a workload that came after the draws were fixed, and decide times where they are given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """The interval of a design's prediction as a normal distribution of logarithms: measured over predicted time."""
@@ -87,7 +91,9 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
             "sources": {*_MEANT, "left_out_on"},
         }
     )
-    layout = f"{level.group}, {sizes} {degrees} {stack} {design.workload.model_dump_json(exclude=_PLANS)}"
+    unsaid = {key for key in _OFTEN_UNSAID if getattr(design.workload, key, None) is None}
+    workload = design.workload.model_dump_json(exclude=_PLANS | unsaid)
+    layout = f"{level.group}, {sizes} {degrees} {stack} {workload}"
     return Unknown(replace(REST, spread=share * level.spread), layout)
 
 

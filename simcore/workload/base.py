@@ -36,6 +36,8 @@ class Totals(NamedTuple):
     """Most FLOPs that `mfu` counts of an iteration, where designs differ in them; None: nothing is known of it."""
     kept_beside: float = 0.0
     """Bytes of the model that `parameters` leave out, and that a checkpoint keeps as they are."""
+    weights: float | None = None
+    """Bytes of the parameters at the least, where not all are held in the precision of products."""
 
 
 class LayersAlone(NamedTuple):

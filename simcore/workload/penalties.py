@@ -42,6 +42,17 @@ OF_SERVED = {
     "nvfp4": "nvfp4 where a model is served: what it loses differs from model to model, and no metric has it",
 }
 """What serving in a precision is known to cost, by its name."""
+OF_WEIGHTS = {
+    "fp8": OF_SERVED["fp8"],
+    "int8": OF_SERVED["int8"],
+    "nvfp4": OF_SERVED["nvfp4"],
+    "mxfp4": "mxfp4 weights: nothing where a model was trained to have them (gpt-oss); others have to be tried",
+    "int4": (
+        "int4 weights where a model is served: nearly what 8 bits lose on benchmarks of Llama 3.1 8B to 405B (arXiv "
+        "2411.02355); other models have to be tried"
+    ),
+}
+"""What holding weights in a precision is known to cost a served model, by its name."""
 SUMS_IN_16_BITS = (
     "gradients of microbatches summed in 16 bits: no published size; Llama 3 keeps them in fp32 for convergence (arXiv "
     "2407.21783, 3.3.2), 0 to 0.5 % more loss is assumed"
@@ -74,7 +85,9 @@ def lost_accuracy(design: Design) -> tuple[str, ...]:
     if not workload.computes:
         return ()
     if not kind_of(workload).trained:
-        return (OF_SERVED[workload.precision],) if workload.precision in OF_SERVED else ()
+        held = getattr(workload, "weight_precision", None)
+        found = OF_SERVED.get(workload.precision), OF_WEIGHTS.get(held or "")
+        return tuple(dict.fromkeys(text for text in found if text))
     counted = getattr(workload, "training_precision", None) is not None and workload.precision in LOSSY
     narrow = None if counted else OF_PRECISION.get(workload.precision)
     sums = SUMS_IN_16_BITS if workload.gradient_precision == "fp16" and design.microbatches > 1 else None

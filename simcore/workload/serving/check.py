@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcore.design.design import Design
-from simcore.document.field import NARROW
+from simcore.document.field import BYTES, NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule.base import CHUNK_SHIFT
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
 from simcore.workload.serving.document import InferenceWorkload
+from simcore.workload.serving.weights import WEIGHT_BYTES
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.transformer.check import expert_problems
 
@@ -51,6 +52,10 @@ def serving_problems(design: Design) -> Iterator[Problem]:
         known = ", ".join(design.cluster.npu.peak)
         expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside {workload.precision}"
         yield Problem(("workload", "precision"), expected, workload.precision)
+    held = workload.weight_precision
+    if held is not None and WEIGHT_BYTES[held] >= BYTES[workload.precision]:
+        expected = f"fewer bits than products compute in ({workload.precision})"
+        yield Problem(("workload", "weight_precision"), expected, held, "leave it out, or choose 4 bits")
     path: Path = ("parallelism", "tensor")
     kv = model.key_heads
     for whole, what in ((model.heads, "attention heads"), (model.ffn, "feed-forward width")):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from simcore.design.workload import Workload
 from simcore.document.field import Count, Precision
 from simcore.workload.transformer.model import NamedTransformer
+
+WeightPrecision = Literal["fp8", "int8", "nvfp4", "mxfp4", "int4"]
+"""What weights are held in."""
 
 
 class InferenceWorkload(Workload):
@@ -20,6 +25,8 @@ class InferenceWorkload(Workload):
     """Tokens made for each request; the first one by the prefill."""
     precision: Precision = "fp16"
     """What matrix products compute in."""
+    weight_precision: WeightPrecision | None = None
+    """Of the weights of layers in memory, in a mixture those of its routed experts; `precision` unless given."""
     cache_precision: Precision | None = None
     """Of the keys and values; that of the model unless given."""
 

@@ -11,7 +11,13 @@ from simcore.program import Program
 from simcore.workload.base import Repeated, Sample, Totals, WorkloadKind
 from simcore.workload.serving.check import serving_problems
 from simcore.workload.serving.document import InferenceWorkload
-from simcore.workload.serving.program import sample_program, served_flops, served_parameters, serving_program
+from simcore.workload.serving.program import (
+    sample_program,
+    served_flops,
+    served_parameters,
+    served_weights,
+    serving_program,
+)
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 
 ONE_BY_ONE = (
@@ -50,7 +56,8 @@ class Serving(WorkloadKind):
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""
         made = workload.global_batch * workload.output_length
-        return Totals(served_flops(workload, flash=True), made, served_parameters(workload))
+        flops, parameters = served_flops(workload, flash=True), served_parameters(workload)
+        return Totals(flops, made, parameters, weights=served_weights(workload))
 
     def repeated(self, design: Design) -> dict[str, Repeated]:
         """See `WorkloadKind.repeated`: also layers and output tokens."""

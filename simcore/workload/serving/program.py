@@ -22,6 +22,7 @@ from simcore.program import Compute, ModelPart, Operator, Program, Segment
 from simcore.workload.base import Sample
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
+from simcore.workload.serving.weights import end_width, layer_bytes, with_held_weights
 from simcore.workload.transformer import layers
 from simcore.workload.transformer.counts import attention_flops, layers_by_kind, token_flops
 from simcore.workload.transformer.document import TransformerWorkload
@@ -91,9 +92,11 @@ class _Builder:
         """A layer in the pass that makes token `token` + 1."""
         if token == 0:
             prompts = self.shapes(self.workload.prompt_length)
-            return replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
-        attention = decode_attention(self.one, self._seen(self.workload.prompt_length + token, kind), self.cache_width)
-        return replaced(self.around(kind), attention)
+            made = replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
+        else:
+            context = self._seen(self.workload.prompt_length + token, kind)
+            made = replaced(self.around(kind), decode_attention(self.one, context, self.cache_width))
+        return with_held_weights(made, self.workload)
 
     def _seen(self, context: int, kind: LayerKind) -> int:
         """Of the tokens before one, those that a layer attends to and keeps."""
@@ -117,6 +120,14 @@ class _Builder:
         parameters += layers.embedding_parameters(shapes) if first else 0.0
         parameters += layers.head_parameters(shapes, shares_embedding=first) if last else 0.0
         return ModelPart(tuple(segments), (), (), parameters, 0.0, self._working(shapes, runs, last))
+
+    def weights(self, stage: _Stage) -> float:
+        """Bytes of a stage's parameters on one NPU."""
+        runs, first, last = stage
+        ends = layers.embedding_parameters(self.one) if first else 0.0
+        ends += layers.head_parameters(self.one, shares_embedding=first) if last else 0.0
+        own = (count * layer_bytes(self.workload, *layer_parameters(self.one, kind)) for kind, count in runs)
+        return sum(own) + ends * end_width(self.workload)
 
     def _held(self, shapes: Shapes, kind: LayerKind) -> float:
         """Parameters of a layer on one NPU."""
@@ -197,6 +208,7 @@ def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Prog
         sends=tuple(size for sizes in inside for size in (*sizes, back)),
         trained=False,
         cache=tuple(builder.cache(requests, own) for own in runs),
+        weights=tuple(builder.weights(stage) for stage in stages),
     )
 
 
@@ -207,6 +219,15 @@ def served_parameters(workload: InferenceWorkload) -> float:
     for experts, count in layers_by_kind(workload.model):
         parameters += count * sum(layer_parameters(shapes, LayerKind(experts)))
     return parameters
+
+
+def served_weights(workload: InferenceWorkload) -> float:
+    """Bytes of the parameters of `served_parameters`."""
+    shapes = _Builder(workload, Parallelism(), usual_software(), 1).one
+    held = layers.embedding_parameters(shapes) * end_width(workload)
+    for experts, count in layers_by_kind(workload.model):
+        held += count * layer_bytes(workload, *layer_parameters(shapes, LayerKind(experts)))
+    return held
 
 
 def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:

@@ -138,6 +138,12 @@ HIDDEN: dict[str, dict[str, Any]] = {
         "cluster": {"npu": "h100-80gb", "dimensions": [{**ONE, "library": {}, "latency": "0 s"}]},
         "system": {"chunks": 1},
     },
+    "weights that are held in fewer bits": {
+        "workload": {**SERVED, "weight_precision": {"choice": ["fp8", "mxfp4"]}},
+        "parallelism": {"degrees": DEGREES},
+        "cluster": CLUSTER,
+        "objectives": {"minimize": ["time_per_output_token", "memory.reserved"]},
+    },
     "memory at the edge of a mesh": {
         "parallelism": {"degrees": {"product": 8, "of": ["tensor", "data"]}, "zero": 3},
         "cluster": {
