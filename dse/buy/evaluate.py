@@ -67,7 +67,8 @@ class Buyer:
         outcomes = [entry.outcome for entry in tuned]
         states = {outcome.state for outcome in outcomes}
         state: State = next(s for s in _STATES if s in states)
-        records = tuple(_record(job, entry) for job, entry in zip(self.space.jobs, tuned, strict=True))
+        names = [objective.name for objective in self.space.objectives]
+        records = tuple(_record(job, entry, names) for job, entry in zip(self.space.jobs, tuned, strict=True))
         first = outcomes[0]
         values: dict[str, float] = {}
         if state != "failed":
@@ -137,12 +138,13 @@ class Buyer:
         return TunedSoftware(Outcome(design.key, "cut", {}, every, document, cut_by=broken[0], error=why), {})
 
 
-def _record(job: Job, entry: TunedSoftware) -> TunedRecord:
+def _record(job: Job, entry: TunedSoftware, names: Sequence[str]) -> TunedRecord:
+    """What a study keeps of a workload on a cluster; of its values those of these objectives."""
     outcome = entry.outcome
     return TunedRecord(
         job.name,
         outcome.state,
-        outcome.values,
+        {name: outcome.values[name] for name in names if name in outcome.values},
         entry.params,
         outcome.violations,
         outcome.design,

@@ -22,7 +22,7 @@ import numpy as np
 from dse.evaluate.aggregate import aggregate, is_shared
 from dse.evaluate.note import Note, be_silent
 from dse.proof.least import Search, Times, Unknown
-from dse.proof.parts import looks_at_links, parse_sound
+from dse.proof.parts import looks_at_links, parse_sound, without_parallelism
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
 from dse.proof.unsold import sold_only
@@ -219,7 +219,7 @@ class _BoundedShape:
         if leader is None:
             return None
         network = {} if leader.network is None else leader.network.document
-        return parse_sound({**self.design.document(), **network, **leader.job.document}).document()
+        return parse_sound({**without_parallelism(self.design), **network, **leader.job.document}).document()
 
 
 def _best_limit(

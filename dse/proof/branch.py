@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dse.proof.join import join_designs, neutral_network
 from dse.proof.losses import Known, Mask, excluded_masks, loss_bounds, names_of_values, number_at
 from dse.proof.parts import JOB as JOB_SECTIONS
-from dse.proof.parts import Networks, SpacePart, own_problems, parse_sound
+from dse.proof.parts import Networks, SpacePart, own_problems, parse_sound, without_parallelism
 from dse.space.asked import names_in
 from dse.space.constraint import Constraint
 from dse.space.objective import Objective
@@ -279,7 +279,7 @@ class Brancher:
                     [
                         constraint.violation(
                             {name: float(values[i]) for name, values in networks.metrics.items()},
-                            parse_sound({**own.document(), **part.document}).document(),
+                            parse_sound({**without_parallelism(own), **part.document}).document(),
                         )
                         > 0
                         for i, part in enumerate(networks.parts)

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from dse.proof.join import join_designs
-from dse.proof.parts import SpacePart, fillings, parse_sound
+from dse.proof.parts import SpacePart, fillings, parse_sound, without_parallelism
 from simcore.design.design import Design
 
 _SAME_COMPUTE = frozenset({"zero", "accumulate", "gather", "shard_group", "bucket"})
@@ -49,7 +49,7 @@ class JobList:
     """Jobs of one workload; `base` is a design on as many NPUs."""
 
     def __init__(self, base: Design, jobs: Jobs | None = None) -> None:
-        self._base, self._document = base, base.document()
+        self._base, self._document = base, without_parallelism(base)
         self._jobs = jobs or Jobs()
         self._designs: dict[int, Design] = {}
 
@@ -103,7 +103,7 @@ def group_by_workload(written: WrittenJobs, base: Design) -> dict[str, JobList]:
     """The jobs of each workload on the NPUs of `base`, as JSON of it."""
     found: dict[str, list[Jobs]] = {}
     for jobs in written.values():
-        document = {**base.document(), **jobs.jobs[0].part.document}
+        document = {**without_parallelism(base), **jobs.jobs[0].part.document}
         found.setdefault(parse_sound(document).workload.model_dump_json(), []).append(jobs)
     return {text: JobList(base, each[0] if len(each) == 1 else _merge(each)) for text, each in found.items()}
 

@@ -340,6 +340,11 @@ def parse_sound(document: Mapping[str, Any]) -> Design:
     return design
 
 
+def without_parallelism(design: Design) -> dict[str, Any]:
+    """The document of a design but for how its job is spread: what follows from its own workload is not another's."""
+    return {key: section for key, section in design.document().items() if key != "parallelism"}
+
+
 def _family_key(design: Design) -> str:
     """All of a network but bandwidths, latencies and efficiencies, its transport's too."""
     same = {"bandwidth": 1.0, "latency": 0.0, "efficiency": 1.0}

@@ -216,11 +216,12 @@ def _drive(space: Space, settings: Settings, watcher: Watcher, closing: ExitStac
 
 def evaluator_of(space: Space, settings: Settings) -> Evaluate:
     """What evaluates the space's designs, or the clusters that it is to choose from."""
-    evaluator = Evaluator(space.objectives, space.constraints, settings.engine)
     if not space.jobs:
-        return evaluator
-    study = space.settings
-    tuner = Tuner(evaluator, tuning_objective(space), study.tune_sampler, study.tune_trials, settings.seed)
+        return Evaluator(space.objectives, space.constraints, settings.engine)
+    study, tune = space.settings, tuning_objective(space)
+    asked = () if any(objective.name == tune.name for objective in space.objectives) else (tune,)
+    evaluator = Evaluator((*space.objectives, *asked), space.constraints, settings.engine)
+    tuner = Tuner(evaluator, tune, study.tune_sampler, study.tune_trials, settings.seed)
     return Buyer(space, tuner, study.aggregate)
 
 

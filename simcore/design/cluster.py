@@ -35,7 +35,7 @@ class Straggler(Frozen):
 
     npu: Natural
     """Number of the NPU, counted innermost dimension first."""
-    slowdown: Annotated[float, Field(strict=True, gt=0)]
+    slowdown: Annotated[float, Field(strict=True, ge=1)]
     """Its compute time, over that of the others."""
 
 

@@ -253,6 +253,25 @@ def test_software_may_be_tuned_for_another_metric(tmp_path: Path) -> None:
         assert first.values["iteration_time"] >= second.values["iteration_time"]
 
 
+@pytest.mark.parametrize("tuner", ["auto", "random"])
+def test_software_is_tuned_for_what_is_no_objective(tmp_path: Path, tuner: str) -> None:
+    """Of a cluster alone no software changes anything: it is the fastest, and no value is said but the objectives'."""
+    study = {"decide": ["cluster"], "tune_sampler": tuner, "tune_trials": 60}
+    document = bought.two(study=study)
+    document["objectives"] = {"minimize": ["cost.total", "power.peak"]}
+    by_cluster = bought.run(bought.space(document), tmp_path / "cluster")
+    document["objectives"] = {"minimize": ["iteration_time", "cost.total", "power.peak"]}
+    by_time = bought.run(bought.space(document), tmp_path / "time")
+    fastest = {repr(trial.params): trial for trial in by_time.trials}
+    for trial in by_cluster.trials:
+        for job, other in zip(trial.workloads, fastest[repr(trial.params)].workloads, strict=True):
+            assert [*job.values] == ["cost.total", "power.peak"]
+            if tuner == "auto":
+                assert job.metrics is not None
+                assert other.metrics is not None
+                assert job.metrics["iteration_time_s"] == other.metrics["iteration_time_s"]
+
+
 def test_weighted_and_worst_values() -> None:
     values = [{"iteration_time": 4.0, "throughput": 10.0}, {"iteration_time": 1.0, "throughput": 40.0}]
     both = (TIME, RATE)

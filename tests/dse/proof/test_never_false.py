@@ -144,6 +144,16 @@ HIDDEN: dict[str, dict[str, Any]] = {
         "cluster": CLUSTER,
         "objectives": {"minimize": ["time_per_output_token", "memory.reserved"]},
     },
+    "batches whose microbatches follow from them": {
+        "workload": {
+            "layers": {"layers": [{"kind": "gemm", "m": 16, "n": 64, "k": 64}] * 4},
+            "global_batch": {"choice": [8, 4096]},
+            "precision": "bf16",
+        },
+        "parallelism": None,
+        "cluster": CLUSTER,
+        "objectives": {"minimize": ["iteration_time"], "maximize": ["throughput"]},
+    },
     "memory at the edge of a mesh": {
         "parallelism": {"degrees": {"product": 8, "of": ["tensor", "data"]}, "zero": 3},
         "cluster": {
@@ -452,3 +462,22 @@ def test_a_precision_that_an_npu_lacks_cuts_a_design() -> None:
     document = {**filled.document, "workload": {**filled.document["workload"], "precision": "bf16"}}
     document["cluster"] = {**document["cluster"], "npu": "v100-32gb"}
     assert Evaluator(given.objectives, given.constraints)(document).state == "cut"
+
+
+def test_a_job_of_more_npus_than_there_are_is_cut_beside_a_limit_of_the_network_alone() -> None:
+    """Its data-parallel degree is none: no document of it can be read again."""
+    network = {**CLUSTER, "dimensions": [{**CLUSTER["dimensions"][0], "size": 2}]}
+    degrees = {"tensor": {"choice": [2, 1]}, "pipeline": 2}
+    found = space(
+        tiny(
+            cluster=network,
+            parallelism=degrees,
+            system={"chunks": 4},
+            hypothetical=True,
+            constraints=["fits", "cost.network <= 1 M$"],
+        )
+    )
+    sampler = Exact(found, 0)
+    drive(sampler, answers_of(found))
+    assert sampler.proof()["complete"]
+    assert front_of(sampler) == true_front(found)
