@@ -35,12 +35,15 @@ from dse.search.guided.view import ESTIMATE, View
 from dse.space.asked import names_in
 from dse.space.constraint import Constraint
 from dse.space.fill import FilledDocument
+from dse.space.hole import Choice
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.metrics import BEFORE, METRICS, is_of
 
+STACK, OF_STACK, OF_STACK_TRIES = "software", 4, 128
+"""The hole of stacks, designs that may be simulated which are made with each, and draws that may be spent on them."""
 TREND = ("iteration_time", "cost.total", "memory.peak")
 """Estimates that say something of all objectives."""
 
@@ -58,6 +61,8 @@ class Candidate:
     features: dict[int, float]
     known: dict[str, float | None]
     """The metrics that are looked at, exact where they do not depend on time, else estimates."""
+    stack: str = ""
+    """Its software, by name."""
     shape: tuple[Any, ...] = ()
     """Its NPUs and the blocks of its network, whatever their bandwidths and algorithms."""
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -192,12 +197,24 @@ class Candidates:
             for objective in self._expressions:
                 with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
-        features = self.encoder.encode(filled.params)
-        return Candidate(look.genes, filled, key, violation, features, known, _shape(design), shares, missed)
+        features, stack = self.encoder.encode(filled.params), design.software.name
+        return Candidate(look.genes, filled, key, violation, features, known, stack, _shape(design), shares, missed)
 
     def make_random(self) -> Candidate | None:
         """A candidate drawn at random."""
         return self.make({})
+
+    def make_of_stacks(self) -> Iterator[Candidate | None]:
+        """Designs drawn at random with each stack in turn: one that runs few of all ways to train is seldom drawn."""
+        hole = self.space.template.get(STACK)
+        for value in range(hole.count if isinstance(hole, Choice) else 0):
+            found = 0
+            for _ in range(OF_STACK_TRIES):
+                candidate = self.make({STACK: value}, kept=frozenset({STACK}))
+                found += candidate is not None and candidate.violation <= 0
+                yield candidate
+                if found == OF_STACK:
+                    break
 
     def make_moved(self, parent: Candidate, estimated: bool = True) -> Candidate | None:
         """The next of the designs that differ in one gene, in random order; after the last a linked move."""

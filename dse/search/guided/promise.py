@@ -8,7 +8,7 @@ violation of two that pull against each other has a kink where it is least.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,8 +126,10 @@ class Judge:
         even = [round(i * (len(front) - 1) / (count - 1)) for i in range(count)]
         return [front[i] for i in dict.fromkeys([*ends, *even])][:count]
 
-    def best_of_shapes(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
-        """The best of the pool by estimates for each shape of the cluster, `count` shapes at most."""
+    def best_of_kinds(
+        self, pool: Sequence[Candidate], kind: Callable[[Candidate], Hashable], count: int
+    ) -> list[Candidate]:
+        """The best of the pool by estimates for each kind of design, `count` kinds at most."""
         if not pool:
             return []
         estimates = self._estimates(pool)
@@ -136,9 +138,9 @@ class Judge:
             promise(*(_Levels.fit(self._signs, estimates).to_levels(x) for x in (estimates, front))), DIGITS
         )
         order = np.argsort(-score, kind="stable")
-        best: dict[tuple[object, ...], Candidate] = {}
+        best: dict[Hashable, Candidate] = {}
         for i in order:
-            best.setdefault(pool[i].shape, pool[i])
+            best.setdefault(kind(pool[i]), pool[i])
         return list(best.values())[:count]
 
     def choose_hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:

@@ -86,6 +86,8 @@ ELSEWHERE = 6
 NARROW, NEIGHBOURS = 12, 48
 """Of a front of so few points each is worth much: designs that differ from one of them in one gene are looked at in a
 generation, so many of them, until there are no more."""
+STACKS = 12
+"""Where there are several stacks: designs around the best of each that are looked at in a generation."""
 SHARES = 6
 """Splits of a budget that are looked at for a design."""
 SHAPES = 12
@@ -125,6 +127,7 @@ class Guided(Sampler):
         self._judge = Judge(space, self._candidates.encoder, seed, view)
         self._pool: list[Candidate] = []
         self._shape_best: dict[tuple[object, ...], Candidate] = {}
+        self._stack_best: dict[str, Candidate] = {}
         self._forbidden: list[Candidate] = []
         self._queue: deque[Candidate] = deque()
         self._asked = 0
@@ -253,6 +256,8 @@ class Guided(Sampler):
         self._note_seeding(number, 0)
         count = round(SEEDS * stage.random)
         self._keep_until(count, (self._candidates.make_random() for _ in range(count * TRIES)))
+        if number == 0:
+            self._keep_all(self._candidates.make_of_stacks())
         if stage.jobs:
             self._look_at_jobs(self._best_of_shapes(SHAPES), round(FIRST * stage.jobs), round(4 * LED * stage.jobs))
             self._keep_all(self._shares.make_other_splits(self._best_of_shapes(SHAPES), SHARES))
@@ -261,8 +266,8 @@ class Guided(Sampler):
         for round_ in range(max(1, round(most * stage.rounds)) if most else 0):
             self._note_seeding(number, SPREAD_WORK + round_)
             best = self._judge.rank(self._pool, PARENTS)[:PARENTS]
-            shapes = self._best_of_shapes(SHAPES)
-            self._keep_until(count, self._make_around(shapes, TRIES * count))
+            apart = [*self._best_of_shapes(SHAPES), *self._best_of_stacks()]
+            self._keep_until(count, self._make_around(apart, TRIES * count))
             idle = idle + 1 if known == {*best[:8]} else 0
             known = {*best[:8]}
             if idle == patience:
@@ -305,6 +310,7 @@ class Guided(Sampler):
         count = round(self._space.settings.batch * (self._view.candidates or each))
         self._keep_until(max(1, count // 8), (self._candidates.make_random() for _ in range(count // 4)))
         apart = self._judge.spread_designs(NETWORKS) + self._best_of_shapes(NETWORKS)
+        self._keep_until(STACKS, self._make_around(self._best_of_stacks(), TRIES * STACKS))
         self._look_at_jobs(apart, LEAST, LED)
         self._keep_all(self._shares.make_other_splits(apart, SHARES))
         self._keep_all(self._ends.make_beyond(apart))
@@ -322,9 +328,15 @@ class Guided(Sampler):
 
     def _best_of_shapes(self, count: int) -> list[Candidate]:
         """The best design of each shape of the cluster by estimates, of all that were looked at."""
-        found = self._judge.best_of_shapes([*self._pool, *self._shape_best.values()], SHAPES)
+        found = self._judge.best_of_kinds([*self._pool, *self._shape_best.values()], lambda one: one.shape, SHAPES)
         self._shape_best |= {candidate.shape: candidate for candidate in found}
         return found[:count]
+
+    def _best_of_stacks(self) -> list[Candidate]:
+        """The same of each stack, where there are several."""
+        found = self._judge.best_of_kinds([*self._pool, *self._stack_best.values()], lambda one: one.stack, SHAPES)
+        self._stack_best |= {candidate.stack: candidate for candidate in found}
+        return found if len(found) > 1 else []
 
     def _look_at_jobs(self, designs: list[Candidate], jobs: int, rounds: int) -> None:
         """Keep candidates of jobs by least compute: on the budgets that suit them, or on the networks of `designs`."""

@@ -166,7 +166,7 @@ def test_each_shape_of_the_cluster_has_its_best_candidate() -> None:
     given = space()
     made = candidates(given)
     pool = [c for _ in range(60) if (c := made.make_random()) is not None and c.violation == 0]
-    best = Judge(given, made.encoder, 0).best_of_shapes(pool, 12)
+    best = Judge(given, made.encoder, 0).best_of_kinds(pool, lambda one: one.shape, 12)
     assert len(best) == len({c.shape for c in pool}) == 3
     times = {c.shape: min(o.known["iteration_time"] or 0.0 for o in pool if o.shape == c.shape) for c in best}
     assert any(c.known["iteration_time"] == times[c.shape] for c in best)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tiny_spaces import space
+from tiny_spaces import space, tiny
 
 from dse.evaluate.evaluate import Evaluator
 from dse.execute.serial import Serial
 from dse.proof.parts import SpacePart
 from dse.search import make_sampler
+from dse.search.guided.candidates import OF_STACK
 from dse.search.guided.led import LedCandidates
-from dse.search.guided.sampler import OPENING, STAGES, Guided
+from dse.search.guided.sampler import OPENING, SMALL, STAGES, Guided
 from dse.space.space import load_space
 from dse.study.memory import Memory
 from dse.study.one_driver import OneDriver
@@ -83,3 +84,38 @@ def test_shares_of_the_preparation_grow_to_at_most_one() -> None:
     assert known == sorted(known) == shares
     assert len(known) > 5
     assert 0 <= known[0] <= known[-1] < 1
+
+
+def test_each_stack_is_simulated_however_few_ways_to_train_it_has() -> None:
+    """LLM Foundry has no tensor groups, no pipeline, no experts: 1 of 60 ways here."""
+    stacks = ["megatron-core", "llm-foundry"]
+    given = space(
+        tiny(
+            parallelism={
+                "degrees": {"product": 64, "of": ["tensor", "pipeline", "data"], "limits": {"tensor": [1, 8]}},
+                "zero": {"choice": [0, 1, 2, 3]},
+                "gather": {"choice": ["twice", "microbatch", "once"]},
+                "interleave": {"choice": [1, 2]},
+                "microbatch": {"choice": [1, 2, 4, 8]},
+                "sequence_parallel": {"choice": [True, False]},
+            },
+            workload={
+                "model": {"hidden": 256, "layers": 16, "heads": 8, "vocabulary": 1000, "sequence_length": 128},
+                "global_batch": 1024,
+                "precision": "bf16",
+            },
+            software={"choice": stacks},
+            cluster={
+                "npu": "a100-80gb",
+                "dimensions": [
+                    {"topology": "switch", "size": 8, "bandwidth": "300 GB/s", "latency": "1 us", "tier": "node"},
+                    {"topology": "switch", "size": 8, "bandwidth": "25 GB/s", "latency": "5 us", "tier": "pod"},
+                ],
+            },
+        )
+    )
+    assert given.count() > SMALL
+    candidates = [*Guided(given, 0)._candidates.make_of_stacks()]
+    made = [one for one in candidates if one is not None and one.violation <= 0]
+    assert [*dict.fromkeys(one.stack for one in made)] == stacks
+    assert [sum(one.stack == stack for one in made) for stack in stacks] == [OF_STACK, OF_STACK]
