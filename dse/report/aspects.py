@@ -27,6 +27,8 @@ Document = Mapping[str, Any]
 DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 USUAL_SCHEDULE = "1f1b"
 """The pipeline schedule that goes without saying."""
+UPLINKS = "uplinks"
+"""The aspect that says in short what dimensions have as `oversubscription`."""
 _DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
 _DIMENSION_DEFAULTS: dict[str, Any] = {
     "oversubscription": 1.0,
@@ -252,6 +254,14 @@ def _quantities(
     return read
 
 
+def _uplinks(design: Document) -> str | None:
+    """How thin uplinks are, level by level, of each dimension with thin ones: `4:1`; None where none is."""
+    told = [entry.get("oversubscription", 1.0) for entry in dimensions_of(design)]
+    levels = [ratio if isinstance(ratio, list | tuple) else (ratio,) for ratio in told]
+    thin = [ratios for ratios in levels if any(ratio != 1 for ratio in ratios)]
+    return "/".join(_ratios(list(map(shorten_value, ratios))) for ratios in thin) or None
+
+
 def _tiers(design: Document) -> str | None:
     tiers = [entry.get("tier") for entry in dimensions_of(design)]
     return clean_text("/".join(map(str, tiers))) if any(tiers) else None
@@ -315,6 +325,15 @@ def say_oversubscription(ratios: Sequence[str]) -> str:
     return f"{':1, then '.join(ratios)}:1 oversubscribed"
 
 
+def say_uplinks(ratios: Sequence[str]) -> str:
+    """The same in short."""
+    return f"uplinks {_ratios(ratios)}"
+
+
+def _ratios(ratios: Sequence[str]) -> str:
+    return " then ".join(f"{ratio}:1" for ratio in ratios)
+
+
 def is_default_extra(name: str, text: str) -> bool:
     """Whether `text` of the extra `name` only says that every dimension has its default."""
     return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {shorten_value(_DIMENSION_DEFAULTS[name])}
@@ -351,6 +370,7 @@ ASPECTS: tuple[Aspect, ...] = (
     Aspect("power cap", "capped at {}", ("cluster.power_cap",), _power_cap),
     Aspect("topology", "{}", ("cluster.dimensions", "cluster.fabric"), _topology),
     Aspect("bandwidth", "{}", (), _quantities("bandwidth", "bandwidth", _BANDWIDTHS, 1.0)),
+    Aspect(UPLINKS, "uplinks {}", (), _uplinks),
     Aspect("latency", "{}", (), _quantities("latency", "time", _LATENCIES, 0.1), follows="topology"),
     Aspect("tiers", "tiers {}", (), _tiers, follows="topology"),
     _simple_aspect("placement", "placement {}", "cluster.placement", "tensor/context/data/pipeline"),

@@ -10,6 +10,7 @@ from typing import Any
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name, value_at
+from dse.report.choice import lossy_precisions
 from dse.report.launching import describe_launching
 from dse.report.nearest import READ, describe_changes, nearest, shares_worse
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
@@ -87,16 +88,22 @@ def describe_notices(trial: TrialRecord) -> Iterator[str]:
 def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
     """The nearest design that pays none of the loss or tokens that a trial pays and no metric counts."""
     if paid := _paid(trial):
-        other = nearest(record, trial, lambda other: other.design is not None and not paid & _paid(other), READ)
+        known = paid | lossy_precisions(trial)
+        other = nearest(
+            record,
+            trial,
+            lambda other: other.design is not None and not paid & _paid(other) and lossy_precisions(other) <= known,
+            READ,
+        )
         if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
-            spared = " and ".join(clean_text(text.partition(":")[0]) for text in sorted(paid))
+            spared = " and ".join(dict.fromkeys(clean_text(text.partition(":")[0]) for text in sorted(paid)))
             yield f"Trial {other.number} does without {spared}: {describe_changes(record, trial, other)}."
 
 
 def _paid(trial: TrialRecord) -> set[str]:
-    """What a precision, its sums or old weights are known to cost in loss or tokens."""
+    """What a precision, its sums or old weights are known to cost in loss or tokens, counted at the least or not."""
     design = None if trial.design is None else parse_design(trial.design)[0]
-    return set() if design is None or design.jobs is not None else {*lost_accuracy(design)}
+    return set() if design is None or design.jobs is not None else {*lost_accuracy(design), *lossy_precisions(trial)}
 
 
 def _of(name: str) -> str:

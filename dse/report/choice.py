@@ -12,7 +12,7 @@ import numpy as np
 
 from dse.evaluate.pareto import WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.aspects import dimensions_of
+from dse.report.aspects import dimensions_of, value_at
 from dse.report.nearest import shares_worse
 from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
@@ -22,6 +22,7 @@ from dse.space.objective import Objective
 from dse.whatif.answers import SAFE
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
 from simcore.network import ratios_of
+from simcore.workload.narrow import LOSSY
 
 AS_WELL = 0.01
 """Designs whose objectives are each worse by less than this share are as good."""
@@ -32,6 +33,8 @@ ROOM = 0.025
 front are told apart by."""
 SURER = 0.05
 """One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
+UNPROVEN = 0.05
+"""What a precision may save of each objective whose tokens are counted at the least: 1.6 times for 1.5 take more."""
 _LOOKED_AT = 60
 """Designs near the pick that are looked at for room, the best first."""
 _HELD = frozenset({"memory.peak", "memory.reserved"})
@@ -71,10 +74,11 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, or its
     memory is nearly full, one is built that is worse by less than `ROOM`: one that its stack runs, and of those one
     with room. Before all that one takes its place that is surer to keep the limits, likewise (`surer`), and none is
-    built for these reasons that is less sure.
+    built for these reasons that is less sure; then one in a precision whose loss is made up for, if it is worse by less
+    than `UNPROVEN`.
     """
     number = pick_of_front(record, summary)
-    number = number if number is None else surer(record, summary, number)
+    number = number if number is None else made_up_for(record, summary, surer(record, summary, number))
     picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
@@ -107,6 +111,28 @@ def surer(record: StudyRecord, summary: Summary, number: int) -> int:
     near = [(far, other.number) for far, other in zip(worse.tolist(), others, strict=True) if far < ROOM]
     most = max((kept[other] for _, other in near), default=0.0)
     return min(((far, other) for far, other in near if kept[other] > most - SURER), default=(0.0, number))[1]
+
+
+def made_up_for(record: StudyRecord, summary: Summary, number: int) -> int:
+    """The nearest design to one in a lossy precision that is in none, worse by less than `UNPROVEN` and as sure.
+
+    The trial itself where there is none, or its own precision is not lossy.
+    """
+    picked = record.trials.numbered(number)
+    if picked is None or not lossy_precisions(picked):
+        return number
+    worse = shares_worse(record, record.feasible_trials, picked)
+    order = worse.argsort(kind="stable")
+    near = order[worse[order] < UNPROVEN]
+    others = (trial for trial in record.feasible_trials.select(near) if not lossy_precisions(trial))
+    return next((other.number for other in others if not is_less_sure(summary, other.number, number)), number)
+
+
+def lossy_precisions(trial: TrialRecord) -> set[str]:
+    """The precisions in which a trial trains whose loss no published run has made up for."""
+    documents = [part.design or {} for _, part in trial.parts]
+    trained = [document for document in documents if not value_at(document, "workload.output_length")]
+    return {*LOSSY} & {str(value_at(document, "workload.precision")) for document in trained}
 
 
 def is_less_sure(summary: Summary, number: int, than: int) -> bool:

@@ -13,10 +13,12 @@ from dse.report.choice import (
     AS_WELL,
     ROOM,
     SURER,
+    UNPROVEN,
     Payoff,
     best_with_room,
     costs_more,
     knees_at_prices,
+    lossy_precisions,
     paying,
     payoff,
     pick_of_front,
@@ -37,6 +39,7 @@ from dse.report.rival import describe_rival
 from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room
 from dse.report.runnable import runs_otherwise
+from dse.report.speed import describe_speed
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
@@ -143,6 +146,11 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
     """The share by which the pick of the front is better at most than the design to build, and what it has instead."""
     if updates_old(picked):
         return AS_WELL, "its gradients are of old weights, and how many more tokens it needs is not modelled"
+    if (lossy := lossy_precisions(picked)) and not lossy_precisions(trial):
+        return UNPROVEN, (
+            f"in {_list(sorted(lossy))}, whose loss no published run has made up for: the tokens that it takes are "
+            "counted at the least"
+        )
     if thinning(picked) > thinning(trial):
         return AS_WELL, (
             f"its network is {format_brief(thinning(picked))}:1 oversubscribed, which costs more where other jobs, "
@@ -177,7 +185,8 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     told = _with_intervals(record, summary, trial)
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
     of_all = _describe_aggregate(record)
-    parts = [f"Expect {_list(given)}{of_all}", "" if trial.workloads else describe_load(trial.metrics)]
+    parts = [f"Expect {_list(given)}{of_all}", describe_speed(record, trial)]
+    parts += ["" if trial.workloads else describe_load(trial.metrics)]
     parts += [_describe_price(record, trial), _describe_draw(record, trial)]
     parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from dse.report.aspects import (
     ASPECTS,
     BY_NAME,
+    UPLINKS,
     Document,
     dimension_extras,
     is_default_extra,
     jobs_of,
     say_nics,
-    say_oversubscription,
+    say_uplinks,
     shorten_value,
 )
 from dse.report.units import MISSING, clean_text, shorten_text
@@ -33,7 +34,7 @@ from simcore.document.field import Frozen
 _LONGEST = 40
 _OF_DIMENSIONS: Mapping[str, Callable[[str], str]] = {
     "nics": say_nics,
-    "oversubscription": lambda ratios: say_oversubscription(ratios.split(",")),
+    "oversubscription": lambda ratios: say_uplinks(ratios.split(",")),
 }
 """What dimensions have, as it is said where one of them alone has it."""
 _OF_RATES = ("efficiency", "affinity")
@@ -67,7 +68,8 @@ def in_words(path: str) -> str:
 
 def describe(design: Document) -> dict[str, str]:
     """Aspect -> text of one design, in the order in which people say them; all leaves that no aspect covers follow."""
-    told = {aspect.name: text for aspect in ASPECTS if (text := aspect.read(design)) is not None}
+    aspects = [aspect for aspect in ASPECTS if aspect.name != UPLINKS]
+    told = {aspect.name: text for aspect in aspects if (text := aspect.read(design)) is not None}
     covered = {path for aspect in ASPECTS for path in aspect.paths}
     leaves = flatten(design)
     rest = {clean_text(path): shorten_value(value) for path, value in leaves.items() if path not in covered}
@@ -97,7 +99,7 @@ def headline(design: Document | None, names: Sequence[str] | None = None) -> str
 def compare(designs: Sequence[Document | None], first: Sequence[str] = ()) -> Comparison:
     """What is common to `designs`, and what differs; the aspects of `first` are said before all others."""
     told = [{} if design is None else describe(design) for design in _spell_alike(designs)]
-    names = sorted(_order_names(told), key=lambda name: name not in first)
+    names = sorted(_order_names(told), key=lambda name: first.index(name) if name in first else len(first))
     differing = [name for name in names if len({texts.get(name) for texts in told}) > 1]
     columns = tuple(name for name in differing if not _is_implied(name, told))
     common = [_phrase(name, told[0][name], quiet=True) for name in names if name not in differing and "." not in name]

@@ -55,7 +55,10 @@ _LARGEST = 1000
 _PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
 KIND = tuple(aspect for part in _PARTS for aspect in part)
 """The aspects of a design in which kinds differ: its network and its parallelism."""
-_NAMED = ("precision", "batch", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory", "software")
+_NAMED = (
+    *("precision", "batch", "NPUs", "uplinks", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory"),
+    "software",
+)
 _OTHER_MACHINE = 2.0
 """What another NPU, stack or precision adds to a distance: it is decided apart, however alike the times are."""
 _OTHER_NPU = 1e3

@@ -13,7 +13,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.choice import recommended
 from dse.report.describe import Comparison, compare
-from dse.report.families import KIND, Family
+from dse.report.families import Family
 from dse.report.futures import regret_phrase
 from dse.report.sensitivity import format_change
 from dse.report.summary import Summary
@@ -150,13 +150,17 @@ def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple
     return regret_phrase(summary, trial) if summary.futures else regret_phrases(record, summary, trial)
 
 
+FIRST = ("batch", "precision", "NPUs", "oversubscription", "topology", "degrees", "ZeRO")
+"""What is said of a design before all else."""
+
+
 def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
     """What all members of families share, and in what each chosen design differs from any of them."""
     chosen = [family.chosen for family in found]
     others = [number for family in found for number in family.trials if number not in chosen]
     kept = [others[index] for index in spread_indices(len(others), _COMPARED)]
     trials = {trial.number: trial for trial in record.feasible_trials.numbered_among([*chosen, *kept])}
-    told = compare([trials[number].decided_document for number in (*chosen, *kept)], ("batch", "precision", *KIND))
+    told = compare([trials[number].decided_document for number in (*chosen, *kept)], FIRST)
     return Comparison(told.common, told.columns, told.rows[: len(chosen)], told.phrases[: len(chosen)])
 
 

@@ -15,7 +15,7 @@ from dse.space.futures import Future
 
 NONE = 0.0005
 """A regret below this is none."""
-_CLUSTER = ("NPUs", "topology", "bandwidth")
+_CLUSTER = ("NPUs", "topology", "bandwidth", "uplinks")
 
 
 @dataclass(frozen=True, slots=True)

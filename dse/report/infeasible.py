@@ -18,7 +18,7 @@ from dse.report.orders import describe_unsold
 from dse.report.units import clean_text, format_number, format_percent
 from dse.report.words import count_errors, describe_without_value
 
-_SHOWN = ("workload", "NPUs", "topology", "bandwidth", "degrees", "ZeRO", "microbatch", "recompute")
+_SHOWN = ("workload", "NPUs", "topology", "bandwidth", "uplinks", "degrees", "ZeRO", "microbatch", "recompute")
 
 
 def explain_infeasible(record: StudyRecord) -> str:

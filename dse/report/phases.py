@@ -16,7 +16,7 @@ NOTE = (
     "Money is today's worth of all that is paid over the life; what is bought later is worth more at its end. Of the "
     "plans those are shown that no other does as much as for less. Clusters of a plan are alike but for their size."
 )
-_CLUSTER = ("NPUs", "topology", "bandwidth")
+_CLUSTER = ("NPUs", "topology", "bandwidth", "uplinks")
 
 
 def name_plan(growth: Growth) -> str:

@@ -101,7 +101,7 @@ def describe_own_best(record: StudyRecord, summary: Summary) -> list[str]:
         trial = trials[number]
         values = [format_with_unit(regret.value, purchase.tune.unit, purchase.tune.name) for regret in alike]
         price = format_with_unit(trial_metrics(trial.parts[0][1])["cost.total"], "$")
-        cluster = headline(trial.decided_document, ("NPUs", "topology", "bandwidth"))
+        cluster = headline(trial.decided_document, ("NPUs", "topology", "bandwidth", "uplinks"))
         names = _join([clean_text(regret.name) for regret in alike])
         text = f"{names} alone would choose trial {number} ({cluster}): {_join(values)}, {price} to buy"
         sentences.append(f"{text}{_describe_others(trial, [regret.name for regret in alike], summary)}.")

@@ -151,7 +151,7 @@ def _why_barred(nearest: TrialRecord, space: Space, beyond: Sequence[str]) -> st
     if not nearest.error or not beyond or design is None:
         return nearest.error or ""
     also = [limit for limit in beyond if limit not in nearest.error]
-    more = f", and more of them miss {' and '.join(also)}" if also else ""
+    more = f", and all larger ones that were looked at miss {' and '.join(also)}" if also else ""
     return f"{design.cluster.npus:,} of them, {nearest.error}{more}"
 
 

@@ -18,6 +18,7 @@ from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.orders import describe_orders
+from dse.report.speed import describe_speed
 from dse.report.summary import summarize
 from dse.report.terminal import screen
 from dse.whatif.answers import NOTHING, AtBatch, Machine, Scenarios, Sureness, WhatIf
@@ -53,7 +54,7 @@ def test_the_second_sentence_gives_every_objective_and_the_intervals_of_time_and
     decision = decided(three(iteration_time_interval_s=[0.9, 1.6]))
     assert decision.sentences[1].startswith(
         "Expect iteration time 1.1 s (nine times in ten 0.9000 to 1.600) and total cost 20 M$ (nine times in ten 15.84 "
-        "to 25.75); bound by compute (60 %)"
+        "to 25.75); MFU 42 %; bound by compute (60 %)"
     )
     assert "iteration time 1.1 s and total cost" in decided(three()).sentences[1]
 
@@ -240,6 +241,30 @@ def test_a_thin_network_that_saves_less_than_a_percent_is_not_built() -> None:
     )
     assert decided(studies.record([on(0, 2e7, 8.0), on(1, 2.03e7, 1.0)])).trial == 0
     assert decided(studies.record([on(0, 2e7, 1.0), on(1, 2.01e7, 1.0)])).trial == 0
+
+
+def test_times_that_are_limited_are_said_where_no_objective_says_them() -> None:
+    made = replace(trial(0, 2.0, 2e7), violations={"valid": 0.0, "fits": -0.1, "iteration_time <= 3 s": -0.3})
+    assert describe_speed(studies.record([made], ("cost.total", "memory.peak")), made) == "time 2 s, MFU 42 %"
+    assert describe_speed(studies.record([made]), made) == "MFU 42 %"
+    assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "time 2 s"
+
+
+def test_a_precision_whose_loss_nobody_made_up_for_is_not_built_for_less_than_it_may_cost() -> None:
+    def in_precision(number: int, cost: float, precision: str) -> TrialRecord:
+        made = trial(number, 2.0, cost)
+        design: dict[str, Any] = dict(made.design or {})
+        return replace(made, design={**design, "workload": {**design["workload"], "precision": precision}})
+
+    narrow, wide = in_precision(0, 2e7, "nvfp4"), in_precision(1, 2.09e7, "fp8")
+    decision = decided(studies.record([narrow, wide]))
+    assert decision.trial == 1
+    assert decision.sentences[1] == (
+        "Trial 0 of the front is better by less than 5.0 %, but in nvfp4, whose loss no published run has made up for: "
+        "the tokens that it takes are counted at the least."
+    )
+    assert decided(studies.record([narrow, in_precision(1, 2.11e7, "fp8")])).trial == 0
+    assert decided(studies.record([in_precision(0, 2e7, "fp8"), in_precision(1, 2.09e7, "bf16")])).trial == 0
 
 
 def test_what_is_built_names_all_that_it_needs_to_run() -> None:

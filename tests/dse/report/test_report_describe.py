@@ -149,9 +149,9 @@ def test_extras_of_a_dimension_are_said_unless_they_are_defaults() -> None:
     first, second = studies.design(), studies.design()
     second["cluster"]["dimensions"][1]["oversubscription"] = 2.0
     assert compare([first, second]).rows == (("1/1",), ("1/2",))
-    assert "2:1 oversubscribed" in compare([second]).common
+    assert "uplinks 2:1" in compare([second]).common
     second["cluster"]["dimensions"][1]["oversubscription"] = [2.0, 4.0]
-    assert "2:1, then 4:1 oversubscribed" in compare([second]).common
+    assert "uplinks 2:1 then 4:1" in compare([second]).common
 
 
 def test_nics_are_counted_and_what_each_bandwidth_has_of_its_own_is_not_said() -> None:

@@ -72,6 +72,11 @@ def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, to
     others = [trial(1, 1.01, precision="fp8_block"), trial(2, time)]
     assert list(describe_spared(studies.record([*others, narrow]), narrow)) == told
     assert list(describe_spared(studies.record([narrow, others[1]]), others[1])) == []
+    assert narrow.design is not None
+    lossy = replace(
+        narrow, number=9, design={**narrow.design, "workload": {**narrow.design["workload"], "precision": "nvfp4"}}
+    )
+    assert list(describe_spared(studies.record([narrow, lossy]), narrow)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,26 @@
+"""How fast a design is beside what its objectives say: times that limits are about, and its MFU."""
+
+from __future__ import annotations
+
+from dse.evaluate.read import trial_metrics
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.report.units import clean_text, format_percent, format_with_unit, short_label
+from dse.space.constraint import parse_constraints
+from simcore.metrics import METRICS, moves
+
+
+def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
+    """`time to train 28.1 days, MFU 41 %`: what no objective says of it; MFU of one model that is trained."""
+    asked = {name for objective in record.objectives for name in objective.names}
+    limits = parse_constraints([name for name in trial.violations if name != VALID], [])
+    named = dict.fromkeys(name for limit in limits for name in limit.metrics)
+    values = trial_metrics(trial)
+    told = [
+        f"{clean_text(short_label(name))} {format_with_unit(value, METRICS[name].unit, name)}"
+        for name in named
+        if moves(name, "time") and name not in asked and (value := values.get(name)) is not None
+    ]
+    used, serves = values.get("mfu"), values.get("time_to_first_token") is not None
+    if used and not serves and "mfu" not in {*asked, *named}:
+        told.append(f"MFU {format_percent(used)}")
+    return ", ".join(told)
