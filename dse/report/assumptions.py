@@ -121,14 +121,20 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
         parts.append(f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})")
     said = f"Prices per NPU by {sources.pop()}" if same else "Prices per NPU"
-    return f"{said}: {', '.join(parts)}.{_unused(trial)}" if parts else ""
+    return f"{said}: {', '.join(parts)}.{_whole(trial)}" if parts else ""
 
 
-def _unused(trial: TrialRecord) -> str:
-    """How many NPUs are bought with the nodes and not used; empty where all are."""
+def _whole(trial: TrialRecord) -> str:
+    """What whole nodes come to: NPUs that are bought and not used, or a single node with nothing beside it."""
     design = None if trial.design is None else parse_design(trial.design)[0]
-    idle = 0 if design is None else sum(item.count for item in bill_of(design).items if item.where == BOUGHT_IDLE)
-    return f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use." if idle else ""
+    if design is None:
+        return ""
+    bill = bill_of(design)
+    idle = sum(item.count for item in bill.items if item.where == BOUGHT_IDLE)
+    unused = f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use." if idle else ""
+    alone = design.cost.by_parts and sum(item.count for item in bill.at_work) == 1
+    beside = " A single node is priced without storage, network and management; two have them." if alone else ""
+    return unused + beside
 
 
 def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:

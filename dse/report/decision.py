@@ -31,6 +31,7 @@ from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
+from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import LOOKED_AT
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
@@ -83,6 +84,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_memory_left(record, summary),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
+        describe_measured_rival(record, trial),
         describe_kept_limits(record, summary, trial),
         describe_robust_choice(record, summary, trial),
         describe_machines(record, summary),

@@ -72,6 +72,10 @@ def cable(
         return Clos(1, node_links=nodes * rails, block=nodes, group=nodes)
     found = min(_trees(nodes, rails, radix, ratios, leaf, pod), key=_size, default=None)
     if found is None:
+        free = None if pod is None else min(_trees(nodes, rails, radix, ratios, leaf, None), key=_size, default=None)
+        if free is not None:
+            asked = f"pods that switches of {radix} ports can join"
+            raise Refusal(asked, f"pods of {pod:,} nodes", "leave 'pod' out, or choose larger pods")
         raise _refusal(nodes, rails, radix, ratios[0], leaf)
     return found
 
@@ -146,5 +150,6 @@ def _refusal(nodes: int, rails: int, radix: int, oversubscription: float, leaf: 
         fix = f"at most {most} fit; choose a smaller 'leaf' or a switch of more ports"
         return Refusal(f"a leaf of {radix} ports with a port up for {oversubscription:g} down", f"{leaf} down", fix)
     fits = most * (radix // 2) * radix
-    fix = f"at most {fits:,} fit in trees of three levels; choose a switch of more ports or fewer NICs"
+    limit = f"at most {fits:,} fit in trees of three levels; " if nodes * rails > fits else ""
+    fix = f"{limit}choose a switch of more ports{'' if limit else ', fuller leaves'} or fewer NICs"
     return Refusal(f"NICs that switches of {radix} ports can join", f"{nodes * rails:,}", fix)

@@ -17,6 +17,7 @@ from dse.report.built import describe_build
 from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
+from dse.report.measured_rival import describe_measured_rival
 from dse.report.orders import describe_orders
 from dse.report.speed import describe_speed
 from dse.report.summary import summarize
@@ -248,6 +249,23 @@ def test_times_that_are_limited_are_said_where_no_objective_says_them() -> None:
     assert describe_speed(studies.record([made], ("cost.total", "memory.peak")), made) == "time 2 s, MFU 42 %"
     assert describe_speed(studies.record([made]), made) == "MFU 42 %"
     assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "time 2 s"
+
+
+def test_a_choice_known_by_its_data_sheet_has_the_nearest_measured_device_beside_it() -> None:
+    def on(number: int, time: float, npu: str) -> TrialRecord:
+        made = trial(number, time, 2e7)
+        design: dict[str, Any] = dict(made.design or {})
+        return replace(made, design={**design, "cluster": {**design["cluster"], "npu": npu}})
+
+    sheet, measured = on(0, 2.0, "mi355x"), on(1, 2.2, "h100-80gb")
+    record = studies.record([sheet, measured, on(2, 2.1, "mi300x"), on(3, 2.4, "b200")])
+    told = describe_measured_rival(record, sheet)
+    assert told == (
+        "The times of mi355x rest on its data sheet alone: a pilot comes before an order. On devices whose kernels were "
+        "measured, trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time +10 %, cost =."
+    )
+    assert describe_measured_rival(record, measured) == ""
+    assert describe_measured_rival(studies.record([sheet, on(2, 2.1, "mi300x")]), sheet) == ""
 
 
 def test_a_precision_whose_loss_nobody_made_up_for_is_not_built_for_less_than_it_may_cost() -> None:

@@ -210,7 +210,8 @@ def test_a_barred_machine_is_told_with_what_more_of_it_would_break(fastest: tupl
         (on[32], frozenset({"power.peak <= 1 kW"})),
     ]
     assert climb.limits_beyond(nearest) == ["power.peak <= 1 kW"]
-    told = "8 of them, iteration_time <= 1 s missed by 9 %, and all larger ones that were looked at miss power.peak <= 1 kW"
+    larger = "all larger ones that were looked at miss power.peak <= 1 kW"
+    told = f"8 of them, iteration_time <= 1 s missed by 9 %, and {larger}"
     assert _why_barred(nearest, space, climb.limits_beyond(nearest)) == told
     climb._missed.append((on[16], frozenset()))
     assert climb.limits_beyond(nearest) == []

@@ -111,6 +111,14 @@ def test_more_nics_than_three_levels_have_are_refused_with_both_numbers() -> Non
         cable(100_000, 8, 64)
 
 
+def test_pods_that_switches_cannot_join_are_refused_by_their_name() -> None:
+    """Without pods there is a tree of three levels."""
+    assert cable(4096, 8, 64, 1.0, 32).cores
+    assert cable(4096, 8, 64, 1.0, 32, 512).cores
+    with pytest.raises(Refusal, match=r"pods that switches of 64 ports can join, got pods of 256 nodes; leave 'pod'"):
+        cable(4096, 8, 64, 1.0, 32, 256)
+
+
 def test_a_leaf_with_too_many_nodes_is_refused_with_what_fits() -> None:
     with pytest.raises(Refusal, match=r"a leaf of 64 ports with a port up for 1 down, got 40 down; at most 32 fit"):
         cable(128, 8, 64, 1.0, 40)
