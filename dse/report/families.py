@@ -31,6 +31,8 @@ from dse.evaluate.spread import spread_indices
 from dse.report.aspects import USUAL_SCHEDULE
 from dse.report.choice import balanced, recommended, updates_old
 from dse.report.describe import compare, headline
+from dse.report.nearest import shares_worse
+from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.machines import machine_of
@@ -48,6 +50,8 @@ FAR, FEW = 0.5, 3
 """By which share a kind is far from the best, and how many kinds are told all the same."""
 TOLD_APART = 0.9
 """Share of the scenarios in which one of two designs must be the better one."""
+_ASKED = 8
+"""Members near the middle of a family of which it is asked whether their stack runs them."""
 _TELLING = 4
 """Other aspects that are named of families which the usual ones do not tell apart."""
 _LARGEST = 1000
@@ -136,7 +140,10 @@ def _choose(record: StudyRecord, summary: Summary, group: Sequence[TrialRecord])
     for number in (recommended(record, summary), summary.knee):
         if number in by_number:
             return by_number[number]
-    return balanced(record, group)
+    middle = balanced(record, group)
+    far = shares_worse(record, group, middle)
+    near = [group[place] for place in far.argsort(kind="stable")[:_ASKED] if far[place] < RESOLUTION]
+    return next((trial for trial in (middle, *near) if not runs_otherwise(trial)), middle)
 
 
 def _names(chosen: Sequence[TrialRecord]) -> list[str]:

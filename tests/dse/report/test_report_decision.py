@@ -261,8 +261,8 @@ def test_a_choice_known_by_its_data_sheet_has_the_nearest_measured_device_beside
     record = studies.record([sheet, measured, on(2, 2.1, "mi300x"), on(3, 2.4, "b200")])
     told = describe_measured_rival(record, sheet)
     assert told == (
-        "The times of mi355x rest on its data sheet alone: a pilot comes before an order. On devices whose kernels were "
-        "measured, trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time +10 %, cost =."
+        "The times of mi355x rest on its data sheet alone: a pilot comes before an order. On devices whose kernels "
+        "were measured, trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time +10 %, cost =."
     )
     assert describe_measured_rival(record, measured) == ""
     assert describe_measured_rival(studies.record([sheet, on(2, 2.1, "mi300x")]), sheet) == ""
