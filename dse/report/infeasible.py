@@ -11,7 +11,7 @@ import json
 import numpy as np
 
 from dse.evaluate.over_memory import overflow
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
 from dse.report.describe import headline
 from dse.report.orders import describe_unsold
@@ -56,6 +56,10 @@ def _describe_binding(trials: Trials) -> str:
     # A rule that cut a trial without a measured violation counts under its own name.
     for rule, count in trials.select(trials.codes("missed") < 0).count("cut_by").items():
         names[rule or "unknown"] += count
+    if names.pop(VALID, 0):  # what breaks a rule counts under the rule's name, too
+        for rule, count in trials.count("cut_by").items():
+            if rule and rule not in names:
+                names[rule] += count
     ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
     (binding, times), others = ordered[0], ordered[1:4]
     then = ", ".join(f"'{clean_text(name)}' by {format_number(count)}" for name, count in others)
@@ -72,11 +76,17 @@ def _describe_closest(trials: Trials) -> str:
     asked = simulated if len(simulated) else measured
     broken = np.array([len(json.loads(text)) for text in asked.texts("missed")])[asked.codes("missed")]
     best = asked[int(np.lexsort([asked.numbers, asked.worst, broken])[0])]
-    misses = " and ".join(f"'{clean_text(name)}' by {describe_miss(best, name)}" for name in best.missed)
+    misses = " and ".join(_describe_missed(best, name) for name in best.missed)
     what = "" if best.design is None else f" ({headline(best.decided_document, _SHOWN)})"
     unknown = "" if len(simulated) else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
     return f"The {which} is trial {best.number}{what}: it misses {misses}{unknown}."
+
+
+def _describe_missed(trial: TrialRecord, name: str) -> str:
+    if name == VALID:
+        return f"the rule '{clean_text(trial.cut_by or VALID)}'"
+    return f"'{clean_text(name)}' by {describe_miss(trial, name)}"
 
 
 def describe_miss(trial: TrialRecord, name: str) -> str:

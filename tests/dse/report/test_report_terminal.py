@@ -155,6 +155,14 @@ def test_a_study_without_a_feasible_design_says_what_binds_and_how_close_it_came
     assert "Nothing is feasible" in printed(studies.infeasible_only())
 
 
+def test_what_breaks_a_rule_is_told_by_the_rule() -> None:
+    broken = [replace(studies.cut(n, 1.0, 1e7, rule=rule), violations={"valid": 1.0}) for n, rule in enumerate("aba")]
+    told = explain_infeasible(studies.record(broken))
+    assert "The binding constraint is 'a', broken by 2 of them (then 'b' by 1)." in told
+    assert "it misses the rule 'a'; it was cut before simulation" in told
+    assert "valid" not in told
+
+
 def test_a_memory_overflow_is_told_in_bytes() -> None:
     document = {
         "workload": {"model": "llama3-8b", "global_batch": 16, "sequence_length": 4096, "precision": "bf16"},
