@@ -188,7 +188,7 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
     of_all = _describe_aggregate(record)
     parts = [f"Expect {_list(given)}{of_all}", describe_speed(record, trial)]
-    parts += ["" if trial.workloads else describe_load(trial.metrics)]
+    parts += ["" if trial.workloads else describe_load(trial.metrics, trial.design)]
     parts += [_describe_price(record, trial), _describe_draw(record, trial)]
     parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."

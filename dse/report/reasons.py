@@ -16,6 +16,8 @@ from simcore.result import Cost, ExposedCommunication, Memory, Result
 
 GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
 _WORTH_SAYING = 0.05
+_LARGE, _FEW = 0.2, 4
+"""A bubble of this share is large, and microbatches are few that are not so many times the stages."""
 
 
 def breakdown(outcome: Result) -> dict[str, float]:
@@ -59,12 +61,28 @@ def describe_reason(metrics: Mapping[str, Any] | None) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def describe_load(metrics: Mapping[str, Any] | None) -> str:
-    """The first two clauses of `describe_reason`, in short: *bound by compute (62 %), then …; memory 76 % full*."""
+def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any] | None = None) -> str:
+    """The first two clauses of `describe_reason`, in short: *bound by compute (62 %), then …; memory 76 % full*.
+
+    With the design's complete `document` a large bubble has its microbatches and stages beside it.
+    """
     if metrics is None:
         return ""
     outcome = read_result(metrics)
-    return "; ".join(clause for clause in (_describe_bound(outcome, 2), _describe_memory(outcome)) if clause)
+    bound = _describe_bound(outcome, 2, _microbatches(outcome, document or {}))
+    return "; ".join(clause for clause in (bound, _describe_memory(outcome)) if clause)
+
+
+def _microbatches(outcome: Result, document: Mapping[str, Any]) -> str:
+    """How many microbatches fill how many stages, where few do: what of a bubble a larger batch would mend."""
+    p, batch = document.get("parallelism") or {}, (document.get("workload") or {}).get("global_batch")
+    known = [n for n in (batch, p.get("pipeline"), p.get("data"), p.get("microbatch")) if isinstance(n, int) and n > 0]
+    if len(known) < 4:
+        return ""
+    batch, stages, data, each = known
+    count, share = batch // (data * each), outcome.bubble_s / (outcome.iteration_time_s or 1.0)
+    few = stages > 1 and count < _FEW * stages and share >= _LARGE
+    return f": {count:,} microbatches on {stages:,} stages" if few else ""
 
 
 def describe_bounds(trial: TrialRecord) -> str:
@@ -87,12 +105,9 @@ def _shares(outcome: Result) -> list[tuple[str, float]]:
     return sorted((pair for pair in shares if pair[1] >= _WORTH_SAYING), key=lambda pair: -pair[1])
 
 
-def _describe_bound(outcome: Result, most: int = 3) -> str:
-    reading = _reading(outcome)
-    told = [
-        f"{part} ({format_percent(share)}{reading if part == 'compute' else ''})"
-        for part, share in _shares(outcome)[:most]
-    ]
+def _describe_bound(outcome: Result, most: int = 3, microbatches: str = "") -> str:
+    beside = {"compute": _reading(outcome), "bubble": microbatches}
+    told = [f"{part} ({format_percent(share)}{beside.get(part, '')})" for part, share in _shares(outcome)[:most]]
     first, *others = told or [""]
     then = f", then {' and '.join(others)}" if others else ""
     return f"bound by {first}{then}" if first else ""

@@ -19,6 +19,7 @@ from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.orders import describe_orders
+from dse.report.reasons import describe_load
 from dse.report.speed import describe_speed
 from dse.report.summary import summarize
 from dse.report.terminal import screen
@@ -249,6 +250,17 @@ def test_times_that_are_limited_are_said_where_no_objective_says_them() -> None:
     assert describe_speed(studies.record([made], ("cost.total", "memory.peak")), made) == "time 2 s, MFU 42 %"
     assert describe_speed(studies.record([made]), made) == "MFU 42 %"
     assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "time 2 s"
+
+
+def test_a_large_bubble_has_its_microbatches_and_stages_beside_it() -> None:
+    made = trial(0, 2.0, 2e7, bubble_s=0.9)
+    assert made.design is not None
+    narrow = {**made.design, "workload": {**made.design["workload"], "global_batch": 256}}
+    narrow["parallelism"] = {**made.design["parallelism"], "pipeline": 16, "data": 8, "microbatch": 1}
+    assert "bubble (45 %: 32 microbatches on 16 stages)" in describe_load(made.metrics, narrow)
+    wide = {**narrow, "workload": {**narrow["workload"], "global_batch": 1024}}
+    assert "bubble (45 %)" in describe_load(made.metrics, wide)
+    assert "bubble (45 %)" in describe_load(made.metrics, {**narrow, "jobs": []} | {"parallelism": {}})
 
 
 def test_a_choice_known_by_its_data_sheet_has_the_nearest_measured_device_beside_it() -> None:
