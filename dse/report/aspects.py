@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from dse.report.spelled_out import describe_model, name_of
-from dse.report.units import MISSING, clean_text, format_brief
+from dse.report.units import clean_text, format_brief
 from dse.report.values import cell
 from simcore import catalog
 from simcore.collective import ALGORITHMS
@@ -29,13 +29,6 @@ USUAL_SCHEDULE = "1f1b"
 """The pipeline schedule that goes without saying."""
 UPLINKS = "uplinks"
 """The aspect that says in short what dimensions have as `oversubscription`."""
-_DIMENSION = ("topology", "size", "bandwidth", "latency", "tier")
-_DIMENSION_DEFAULTS: dict[str, Any] = {
-    "oversubscription": 1.0,
-    "in_network": False,
-    "efficiency": 1.0,
-    "affinity": 1.0,
-}
 _BANDWIDTHS = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s"))
 _LATENCIES = ((1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
 
@@ -254,12 +247,17 @@ def _quantities(
     return read
 
 
+def say_ratios(ratios: Sequence[str]) -> str:
+    """How thin uplinks are, level by level: `2:1 then 4:1`."""
+    return " then ".join(f"{ratio}:1" for ratio in ratios)
+
+
 def _uplinks(design: Document) -> str | None:
     """How thin uplinks are, level by level, of each dimension with thin ones: `4:1`; None where none is."""
     told = [entry.get("oversubscription", 1.0) for entry in dimensions_of(design)]
     levels = [ratio if isinstance(ratio, list | tuple) else (ratio,) for ratio in told]
     thin = [ratios for ratios in levels if any(ratio != 1 for ratio in ratios)]
-    return "/".join(_ratios(list(map(shorten_value, ratios))) for ratios in thin) or None
+    return "/".join(say_ratios(list(map(shorten_value, ratios))) for ratios in thin) or None
 
 
 def _tiers(design: Document) -> str | None:
@@ -294,49 +292,6 @@ def _algorithms(design: Document) -> str | None:
 def _scheduling(design: Document) -> str | None:
     parts = [value_at(design, f"system.{key}_dimension") for key in ("intra", "inter")]
     return clean_text("+".join(str(part) for part in parts if part is not None)) or None
-
-
-def dimension_extras(design: Document) -> dict[str, str]:
-    """What the dimensions have beyond topology, size, bandwidth, latency and tier: key -> `a/b`."""
-    dimensions = dimensions_of(design)
-    keys = dict.fromkeys(key for entry in dimensions for key in entry if key not in _DIMENSION)
-    return {
-        clean_text(key): "/".join(
-            _shorten_levels(entry.get(key, _DIMENSION_DEFAULTS.get(key, MISSING))) for entry in dimensions
-        )
-        for key in keys
-    }
-
-
-def _shorten_levels(value: Any) -> str:
-    """A dimension's value; one with several levels has commas between them, as slashes are between dimensions."""
-    if isinstance(value, list | tuple):
-        return ",".join(f"{entry:g}" if isinstance(entry, float) else shorten_value(entry) for entry in value)
-    return shorten_value(value)
-
-
-def say_nics(count: str) -> str:
-    """So many NICs."""
-    return f"{count} NIC{'s' * (count != '1')}"
-
-
-def say_oversubscription(ratios: Sequence[str]) -> str:
-    """How thin uplinks are, level by level."""
-    return f"{':1, then '.join(ratios)}:1 oversubscribed"
-
-
-def say_uplinks(ratios: Sequence[str]) -> str:
-    """The same in short."""
-    return f"uplinks {_ratios(ratios)}"
-
-
-def _ratios(ratios: Sequence[str]) -> str:
-    return " then ".join(f"{ratio}:1" for ratio in ratios)
-
-
-def is_default_extra(name: str, text: str) -> bool:
-    """Whether `text` of the extra `name` only says that every dimension has its default."""
-    return name in _DIMENSION_DEFAULTS and set(text.split("/")) == {shorten_value(_DIMENSION_DEFAULTS[name])}
 
 
 _WORKLOAD = tuple(

@@ -14,12 +14,11 @@ from dse.report.aspects import (
     Document,
     dimensions_of,
     jobs_of,
-    say_nics,
-    say_oversubscription,
     shorten_value,
     value_at,
 )
 from dse.report.describe import CARE, headline, in_words
+from dse.report.extras import say_nics, say_oversubscription
 from dse.report.scheduling import open_policies
 from dse.report.units import clean_text, format_percent
 

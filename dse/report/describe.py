@@ -15,13 +15,10 @@ from dse.report.aspects import (
     BY_NAME,
     UPLINKS,
     Document,
-    dimension_extras,
-    is_default_extra,
     jobs_of,
-    say_nics,
-    say_uplinks,
     shorten_value,
 )
+from dse.report.extras import dimension_extras, is_default_extra, say_nics, say_uplinks
 from dse.report.units import MISSING, clean_text, shorten_text
 from dse.report.values import flatten
 from simcore import catalog
