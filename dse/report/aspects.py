@@ -256,7 +256,7 @@ def _uplinks(design: Document) -> str | None:
     """How thin uplinks are, level by level, of each dimension with thin ones: `4:1`; None where none is."""
     told = [entry.get("oversubscription", 1.0) for entry in dimensions_of(design)]
     levels = [ratio if isinstance(ratio, list | tuple) else (ratio,) for ratio in told]
-    thin = [ratios for ratios in levels if any(ratio != 1 for ratio in ratios)]
+    thin = [ratios for ratios in levels if any(ratio not in (None, 1) for ratio in ratios)]
     return "/".join(say_ratios(list(map(shorten_value, ratios))) for ratios in thin) or None
 
 

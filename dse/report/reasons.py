@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from dse.evaluate.record import TrialRecord
+from dse.report.aspects import value_at
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.report.values import read_result
 from simcore.result import Cost, ExposedCommunication, Memory, Result
@@ -18,6 +19,7 @@ GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunicat
 _WORTH_SAYING = 0.05
 _LARGE, _FEW = 0.2, 4
 """A bubble of this share is large, and microbatches are few that are not so many times the stages."""
+_OF_PIPELINE = ("workload.global_batch", "parallelism.pipeline", "parallelism.data", "parallelism.microbatch")
 
 
 def breakdown(outcome: Result) -> dict[str, float]:
@@ -75,11 +77,10 @@ def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any]
 
 def _microbatches(outcome: Result, document: Mapping[str, Any]) -> str:
     """How many microbatches fill how many stages, where few do: what of a bubble a larger batch would mend."""
-    p, batch = document.get("parallelism") or {}, (document.get("workload") or {}).get("global_batch")
-    known = [n for n in (batch, p.get("pipeline"), p.get("data"), p.get("microbatch")) if isinstance(n, int) and n > 0]
-    if len(known) < 4:
+    found = [value_at(document, path) for path in _OF_PIPELINE]
+    if not all(isinstance(number, int) and number > 0 for number in found):
         return ""
-    batch, stages, data, each = known
+    batch, stages, data, each = found
     count, share = batch // (data * each), outcome.bubble_s / (outcome.iteration_time_s or 1.0)
     few = stages > 1 and count < _FEW * stages and share >= _LARGE
     return f": {count:,} microbatches on {stages:,} stages" if few else ""

@@ -8,14 +8,12 @@ experts all but the routed experts (gpt-oss, arXiv 2508.10925, section 2.1; NVID
 
 from __future__ import annotations
 
-from typing import get_args
-
 from simcore.document.field import BYTES, NARROW
 from simcore.program import Compute, Operator
 from simcore.workload.serving.document import InferenceWorkload, WeightPrecision
 from simcore.workload.transformer.layers import CORE_PRODUCTS
 
-WEIGHT_BYTES: dict[str, float] = {
+WEIGHT_BYTES: dict[WeightPrecision, float] = {
     "int8": 1.0,
     "fp8": 1.0,
     "nvfp4": (4 + 8 / 16) / 8,
@@ -24,7 +22,6 @@ WEIGHT_BYTES: dict[str, float] = {
 }
 """Bytes of a weight with its share of what is kept of its block: a scale of 8 bits for 16 numbers (nvfp4) or 32 (mxfp4:
 OCP Microscaling Formats 1.0), a scale of 16 bits and a zero of 4 for 128 (int4: AWQ, arXiv 2306.00978)."""
-assert {*WEIGHT_BYTES} == {*get_args(WeightPrecision)}
 _EXPERTS = frozenset({"expert-in", "expert-out"})
 _WIDE = frozenset({*CORE_PRODUCTS, "router", "absorb-keys", "expand-values"})
 """Products without weights, and those whose weights stay as wide as the products compute."""
