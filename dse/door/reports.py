@@ -6,9 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from dse.evaluate.record import StudyRecord
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.proof.certificate import certify
 from dse.report import write_reports
+from dse.report.choice import recommended
+from dse.report.summary import summarize
 from dse.run.document import OpenStudy, open_study
 from dse.run.proving_beside import certify_beside
 from dse.run.record import Prove, record_in
@@ -63,8 +65,13 @@ def report_run(
         fix = "put the journal back that they are of, or report into another folder with --out"
         raise InputError([Problem((), f"a front to replace that in {_FRONT}", found, fix)], str(folder))
     check_folder(folder)
+
+    def choose(answers: WhatIf) -> TrialRecord | None:
+        number = recommended(record, summarize(record, answers))
+        return None if number is None else record.trials.numbered(number)
+
     watcher.phase("asking what-ifs")
-    answers = answers_about(record, study.space, study.engine, simulations, watcher.note)
+    answers = answers_about(record, study.space, study.engine, simulations, watcher.note, choose)
     watcher.phase("drawing")
     return Reported(study, record, answers, folder, write_reports(record, folder, answers, watcher.note))
 

@@ -7,7 +7,7 @@ the answers are the same on every machine. Only engine `fast` is asked unbidden:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,14 +29,23 @@ SIMULATIONS = 200
 """Most simulations unless told: about a second."""
 _UNBIDDEN = ("auto", "fast", "flow")
 
+Choose = Callable[[WhatIf], TrialRecord | None]
+"""Which design is to be built by some answers; None of a study without a feasible one."""
+
 
 def answers_about(
-    record: StudyRecord, space: Space, engine: str, simulations: int | None = None, note: Note = be_silent
+    record: StudyRecord,
+    space: Space,
+    engine: str,
+    simulations: int | None = None,
+    note: Note = be_silent,
+    choose: Choose | None = None,
 ) -> WhatIf:
     """The answers about a study of `space`, with at most `simulations`.
 
     Unless told, engine `fast` takes `SIMULATIONS`, and some more for each machine that the front leaves out
-    (`dse.whatif.machines`). `note` is told how far they are.
+    (`dse.whatif.machines`). `note` is told how far they are. The design that is to be built by these answers (`choose`)
+    is among those that are compared, however far it is behind the front.
     """
     allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations
     if not record.front:
@@ -53,7 +62,16 @@ def answers_about(
     left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
     elsewhere = NOWHERE if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left)
     front, near = _order_front(record), rivals(record, CONTENDERS)
-    return replace(asked, scenarios=ask_scenarios(record, front, near, elsewhere, space.constraints, note))
+
+    def compared(beside: Sequence[TrialRecord] = ()) -> WhatIf:
+        found = ask_scenarios(record, front, near, elsewhere, space.constraints, note, beside)
+        return replace(asked, scenarios=found)
+
+    first = compared()
+    built = None if choose is None else choose(first)
+    if built is None or built.design is None or built.metrics is None or first.scenarios is None:
+        return first
+    return first if built.number in first.scenarios.known else compared([built])
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

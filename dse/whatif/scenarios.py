@@ -66,14 +66,15 @@ def ask_scenarios(
     elsewhere: Elsewhere = NOWHERE,
     constraints: Sequence[Constraint] = (),
     note: Note = be_silent,
+    beside: Sequence[TrialRecord] = (),
 ) -> Scenarios:
     """The answers over members of the front and dominated trials near it, each simulated and with a design.
 
-    `front` is in the order in which its members are taken where they are too many. `elsewhere` is what
-    there is on other machines. `note` is told how far the answers are.
+    `front` is in the order in which its members are taken where they are too many; `beside` are further trials.
+    `elsewhere` is what there is on other machines. `note` is told how far the answers are.
     """
     limits = drawn_limits(constraints)
-    trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))]]
+    trials = [*front[:MOST], *near[: max(0, CONTENDERS - len(front))], *beside]
     drawn = draws.Scenarios(COUNT)
     found = _draw(trials, drawn, note)
     if limits:

@@ -17,13 +17,15 @@ from dse.report.front import pareto_json
 from dse.report.page import report_html
 from dse.report.summary import summarize
 from dse.report.tables import csv_text, pareto_table
-from dse.run.document import open_space
+from dse.run.document import open_space, open_study
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.draw import FixedDraw
 from dse.space.objective import Objective
 from dse.space.space import space_from
+from dse.whatif.answers import WhatIf
+from dse.whatif.ask import answers_about
 from dse.whatif.batches import rewrite_batch, rivals, run_at_batches
 from simcore.check.load import parse_design
 from simcore.document.text import parse_document
@@ -258,3 +260,29 @@ def test_reports_hold_the_answers(study: tuple[StudyRecord, Path]) -> None:
     assert "Sensitivity: one step from each design" in page
     assert "half the batch" in page
     assert report_html(record, summarize(record, answer_what_if(record, folder))) == page
+
+
+def test_the_design_to_build_is_compared_however_far_it_is_behind(
+    study: tuple[StudyRecord, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, folder = study
+    monkeypatch.setattr("dse.whatif.ask.CONTENDERS", 0)
+    monkeypatch.setattr("dse.whatif.scenarios.CONTENDERS", 0)
+    opened = open_study(folder)
+    asked: list[WhatIf] = []
+
+    def answers(built: TrialRecord | None) -> WhatIf:
+        def choose(found: WhatIf) -> TrialRecord | None:
+            asked.append(found)
+            return built
+
+        return answers_about(record, opened.space, opened.engine, choose=choose)
+
+    behind = max(record.feasible_trials, key=lambda trial: trial.values["iteration_time"] * trial.values["cost.total"])
+    without, of_front, found = answers(None), answers(record.front[0]), answers(behind)
+    assert without == of_front == asked[0] == asked[2]
+    assert len(asked) == 3
+    assert without.scenarios is not None
+    assert found.scenarios is not None
+    assert behind.number not in without.scenarios.known
+    assert {*found.scenarios.known} == {*without.scenarios.known, behind.number}
