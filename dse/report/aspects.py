@@ -247,6 +247,12 @@ def _quantities(
     return read
 
 
+def uplink_ratios(design: Document) -> list[tuple[Any, ...]]:
+    """By how much uplinks are thinner than what is below them, level by level, of each dimension."""
+    told = [entry.get("oversubscription") for entry in dimensions_of(design)]
+    return [tuple(ratio) if isinstance(ratio, list | tuple) else (1.0 if ratio is None else ratio,) for ratio in told]
+
+
 def say_ratios(ratios: Sequence[str]) -> str:
     """How thin uplinks are, level by level: `2:1 then 4:1`."""
     return " then ".join(f"{ratio}:1" for ratio in ratios)
@@ -254,9 +260,7 @@ def say_ratios(ratios: Sequence[str]) -> str:
 
 def _uplinks(design: Document) -> str | None:
     """How thin uplinks are, level by level, of each dimension with thin ones: `4:1`; None where none is."""
-    told = [entry.get("oversubscription", 1.0) for entry in dimensions_of(design)]
-    levels = [ratio if isinstance(ratio, list | tuple) else (ratio,) for ratio in told]
-    thin = [ratios for ratios in levels if any(ratio not in (None, 1) for ratio in ratios)]
+    thin = [ratios for ratios in uplink_ratios(design) if any(ratio != 1 for ratio in ratios)]
     return "/".join(say_ratios(list(map(shorten_value, ratios))) for ratios in thin) or None
 
 

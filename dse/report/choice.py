@@ -12,7 +12,7 @@ import numpy as np
 
 from dse.evaluate.pareto import WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.aspects import dimensions_of, value_at
+from dse.report.aspects import uplink_ratios, value_at
 from dse.report.nearest import shares_worse
 from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
@@ -21,7 +21,6 @@ from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.answers import SAFE
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
-from simcore.network import ratios_of
 from simcore.workload.narrow import LOSSY
 
 AS_WELL = 0.01
@@ -162,14 +161,7 @@ def _uncounted(trial: TrialRecord, asked: bool = True) -> _Uncounted:
 
 def thinning(trial: TrialRecord) -> float:
     """By how much the thinnest uplinks of its network are thinner than what is below them; 1: they are not."""
-    return max(
-        (
-            max(ratios_of(ratio if isinstance(ratio, int | float) else tuple(ratio)))
-            for dimension in dimensions_of(trial.decided_document or {})
-            if (ratio := dimension.get("oversubscription", 1.0)) is not None
-        ),
-        default=1.0,
-    )
+    return max((max(ratios) for ratios in uplink_ratios(trial.decided_document or {})), default=1.0)
 
 
 def updates_old(trial: TrialRecord) -> float:

@@ -10,14 +10,13 @@ from typing import Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import value_at
 from dse.report.choice import recommended
+from dse.report.measured_rival import rests_on_data_sheet
 from dse.report.nearest import READ, describe_changes, shares_worse
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.space.objective import losses
 from dse.whatif.answers import Machine
 from dse.whatif.machines import machine_of
-from simcore.check.load import parse_design
-from simcore.provenance import evidence
 
 _SHOWN = 4
 
@@ -123,9 +122,8 @@ def _named(machine: Machine, precision: str, values: str = "") -> str:
 
     That is so where no kernels of its kind were measured.
     """
-    design, its = parse_design(machine.design)[0], _precision(machine.design)
-    known = design is None or evidence(design).device != "data sheet"
-    parts = (values, its if precision and its != precision else "", "" if known else "data sheet alone")
+    its, sheet = _precision(machine.design), "data sheet alone" if rests_on_data_sheet(machine.design) else ""
+    parts = (values, its if precision and its != precision else "", sheet)
     told = "; ".join(text for text in parts if text)
     return f"{clean_text(machine.name)} ({told})" if told else clean_text(machine.name)
 

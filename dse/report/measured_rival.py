@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.nearest import READ, describe_changes, nearest
@@ -16,14 +19,14 @@ def describe_measured_rival(record: StudyRecord, trial: TrialRecord) -> str:
 
     Also where no design of the study is on a measured device, or the trial is of several workloads.
     """
-    if trial.workloads or trial.design is None or not _is_unmeasured(trial):
+    if trial.workloads or trial.design is None or not rests_on_data_sheet(trial.design):
         return ""
     known: dict[str, bool] = {}
 
     def is_measured(other: TrialRecord) -> bool:
         name = machine_of(other.design)
         if name not in known:
-            known[name] = not _is_unmeasured(other)
+            known[name] = not rests_on_data_sheet(other.design)
         return known[name]
 
     rival = nearest(record, trial, is_measured, READ)
@@ -37,7 +40,7 @@ def describe_measured_rival(record: StudyRecord, trial: TrialRecord) -> str:
     )
 
 
-def _is_unmeasured(trial: TrialRecord) -> bool:
-    """Whether a trial's times rest on a data sheet."""
-    design = parse_design(trial.design or {})[0]
+def rests_on_data_sheet(document: Mapping[str, Any] | None) -> bool:
+    """Whether the times of a design rest on a data sheet alone."""
+    design = parse_design(document or {})[0]
     return design is not None and design.jobs is None and evidence(design).device == "data sheet"

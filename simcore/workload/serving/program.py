@@ -10,9 +10,9 @@ the last token of a prompt goes through the head.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
@@ -116,22 +116,22 @@ class _Builder:
         segments = [Segment("embedding", layers.embedding_forward(shapes))] if first else []
         segments += [Segment("layer", operators[kind], count) for kind, count in runs]
         segments += [Segment("head", self.head())] if last else []
-        parameters = sum(count * self._held(shapes, kind) for kind, count in runs)
-        parameters += layers.embedding_parameters(shapes) if first else 0.0
-        parameters += layers.head_parameters(shapes, shares_embedding=first) if last else 0.0
-        return ModelPart(tuple(segments), (), (), parameters, 0.0, self._working(shapes, runs, last))
+        return ModelPart(tuple(segments), (), (), self.parameters(stage), 0.0, self._working(shapes, runs, last))
+
+    def parameters(self, stage: _Stage) -> float:
+        """Those of a stage on one NPU."""
+        return self._held(stage, lambda own, routed: own + routed, 1.0)
 
     def weights(self, stage: _Stage) -> float:
         """Bytes of a stage's parameters on one NPU."""
+        return self._held(stage, partial(layer_bytes, self.workload), end_width(self.workload))
+
+    def _held(self, stage: _Stage, layer: Callable[[float, float], float], end: float) -> float:
+        """Parameters of a stage on one NPU: `layer` weighs its own ones and its experts', `end` embedding and head."""
         runs, first, last = stage
         ends = layers.embedding_parameters(self.one) if first else 0.0
         ends += layers.head_parameters(self.one, shares_embedding=first) if last else 0.0
-        own = (count * layer_bytes(self.workload, *layer_parameters(self.one, kind)) for kind, count in runs)
-        return sum(own) + ends * end_width(self.workload)
-
-    def _held(self, shapes: Shapes, kind: LayerKind) -> float:
-        """Parameters of a layer on one NPU."""
-        return sum(layer_parameters(shapes, kind))
+        return sum(count * layer(*layer_parameters(self.one, kind)) for kind, count in runs) + ends * end
 
     def _working(self, shapes: Shapes, runs: Runs, last: bool) -> float:
         """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32."""
@@ -214,20 +214,18 @@ def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Prog
 
 def served_parameters(workload: InferenceWorkload) -> float:
     """Parameters of the model."""
-    shapes = _Builder(workload, Parallelism(), usual_software(), 1).one
-    parameters = layers.embedding_parameters(shapes)
-    for experts, count in layers_by_kind(workload.model):
-        parameters += count * sum(layer_parameters(shapes, LayerKind(experts)))
-    return parameters
+    return _Builder(workload, Parallelism(), usual_software(), 1).parameters(_whole(workload))
 
 
 def served_weights(workload: InferenceWorkload) -> float:
     """Bytes of the parameters of `served_parameters`."""
-    shapes = _Builder(workload, Parallelism(), usual_software(), 1).one
-    held = layers.embedding_parameters(shapes) * end_width(workload)
-    for experts, count in layers_by_kind(workload.model):
-        held += count * layer_bytes(workload, *layer_parameters(shapes, LayerKind(experts)))
-    return held
+    return _Builder(workload, Parallelism(), usual_software(), 1).weights(_whole(workload))
+
+
+def _whole(workload: InferenceWorkload) -> _Stage:
+    """All layers as one stage, whose head, if it has weights of its own, stays out."""
+    runs = tuple((LayerKind(experts), count) for experts, count in layers_by_kind(workload.model))
+    return runs, True, False
 
 
 def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:
