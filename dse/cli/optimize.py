@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "installed one, package.module:Class of Optuna, optunahub:samplers/NAME:Class [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
-    command.add_argument("--jobs", type=positive_integer, metavar="N", help="workers [1; on a cluster, one per CPU]")
+    command.add_argument(
+        "--jobs",
+        type=positive_integer,
+        metavar="N",
+        help="workers [1, then one per core, at most 8, once designs have taken 10 s; on a cluster, one per CPU]",
+    )
     command.add_argument(
         "--executor", choices=EXECUTORS, help="where to evaluate: local, ray, or through Ray Tune [local]"
     )
@@ -114,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume and options.out is not None:
         check_installed(options.out)  # else a name that only a missing package brings is said to be unknown
     space, earlier = open_space(options.space)
-    settings = settle(space, earlier, vars(options))
+    settings = replace(settle(space, earlier, vars(options)), grows=True)
     check_jobs(settings.jobs, elsewhere=settings.where.is_remote)
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():

@@ -102,6 +102,15 @@ class Pool(Executor):
         self._exhausted = False
         self._taken = self._given = 0
 
+    def begin(self) -> bool:
+        """Start the workers, without waiting for them; whether all that are wanted are ready.
+
+        Raises `WorkersError` where none is to be had.
+        """
+        self._recruit()
+        self._hear(0.0)
+        return self._ready >= self._wanted
+
     def map(self, documents: Documents) -> Iterator[Outcome]:
         """See `Executor.map`. Raises `WorkersError` where no worker is to be had."""
         self._abandon()

@@ -21,13 +21,15 @@ class Where:
 
     executor: str = "local"
     jobs: int | None = None
-    """Workers; None: 1 on this machine, one per CPU of a cluster."""
+    """Workers; None: 1 on this machine, more where it `grows`, one per CPU of a cluster."""
     address: str | None = None
     """Of a Ray cluster; None: RAY_ADDRESS, or a private one on this machine."""
     design_timeout: float | None = None
     """Seconds that one design may take."""
     start_timeout: float = 60.0
     """Seconds without any worker after which a study stops."""
+    grows: bool = False
+    """Whether workers are started on this machine without being asked for, where designs take long."""
 
     @property
     def cluster(self) -> str:

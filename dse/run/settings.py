@@ -32,11 +32,13 @@ class Settings:
     start_timeout: float = 60.0
     storage: str | None = None
     study_name: str | None = None
+    grows: bool = False
+    """See `Where.grows`."""
 
     @property
     def where(self) -> Where:
         """Where to evaluate."""
-        return Where(self.executor, self.jobs, self.address, self.design_timeout, self.start_timeout)
+        return Where(self.executor, self.jobs, self.address, self.design_timeout, self.start_timeout, grows=self.grows)
 
 
 def settle(space: Space, earlier: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Settings:
