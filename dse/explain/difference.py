@@ -34,7 +34,7 @@ _WITH_BLOCKS: tuple[Path, ...] = (DIMENSIONS, ("system", "collective"), ("cluste
 _SHARDED = ("zero", "accumulate", "gather")
 """The stage of ZeRO, and what only some stages have."""
 _NPU: Path = ("cluster", "npu")
-_OF_MACHINE = ("latency", "tier", "efficiency", "affinity", "library")
+_OF_MACHINE = ("latency", "tier", "efficiency", "affinity", "at_once", "library")
 """Keys of a dimension that follow from the machine."""
 _SHORT = ("parallelism", "system", "cluster", "workload")
 

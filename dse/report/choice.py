@@ -27,6 +27,8 @@ AS_WELL = 0.01
 """Designs whose objectives are each worse by less than this share are as good."""
 NEARLY_FULL = 0.95
 """A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
+NO_ROOM = 1.0
+"""How full a memory is at most."""
 ROOM = 0.025
 """What room in the memory, or a design that its stack runs, may cost of each objective: as much as no two rows of a
 front are told apart by."""
@@ -188,15 +190,15 @@ def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
     return (summary.front[0] if len(record.objectives) == 1 else balanced(record, summary.front)).number
 
 
-def best_with_room(record: StudyRecord, summary: Summary) -> int | None:
-    """The design of the front with room in its memory that is the best in all objectives but memory.
+def best_with_room(record: StudyRecord, summary: Summary, most: float = NEARLY_FULL) -> int | None:
+    """The design of the front whose memory is no fuller than `most` that is the best in all objectives but memory.
 
     None where no objective is memory, or all are.
     """
     rest = [place for place, objective in enumerate(record.objectives) if objective.name not in _HELD]
     if not rest or len(rest) == len(record.objectives):
         return None
-    roomy = [trial for trial in summary.front if fullness(trial) <= NEARLY_FULL] or [*summary.front]
+    roomy = [trial for trial in summary.front if fullness(trial) <= most] or [*summary.front]
     values = record.losses(tuple(roomy))[:, rest]
     best = np.flatnonzero(front_mask(values))
     bent = knee(values[best])

@@ -34,7 +34,7 @@ _OF_DIMENSIONS: Mapping[str, Callable[[str], str]] = {
     "oversubscription": lambda ratios: say_uplinks(ratios.split(",")),
 }
 """What dimensions have, as it is said where one of them alone has it."""
-_OF_RATES = ("efficiency", "affinity")
+_OF_RATES = ("efficiency", "affinity", "at_once")
 """What each fabric has of its own: where every bandwidth has one of these, it is not said."""
 
 

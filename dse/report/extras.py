@@ -14,6 +14,7 @@ _DIMENSION_DEFAULTS: dict[str, Any] = {
     "in_network": False,
     "efficiency": 1.0,
     "affinity": 1.0,
+    "at_once": False,
 }
 
 

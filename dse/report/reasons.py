@@ -66,24 +66,30 @@ def describe_reason(metrics: Mapping[str, Any] | None) -> str:
 def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any] | None = None) -> str:
     """The first two clauses of `describe_reason`, in short: *bound by compute (62 %), then …; memory 76 % full*.
 
-    With the design's complete `document` a large bubble has its microbatches and stages beside it.
+    With the design's complete `document` a large bubble has its reason beside it.
     """
     if metrics is None:
         return ""
     outcome = read_result(metrics)
-    bound = _describe_bound(outcome, 2, _microbatches(outcome, document or {}))
+    bound = _describe_bound(outcome, 2, _of_bubble(outcome, document or {}))
     return "; ".join(clause for clause in (bound, _describe_memory(outcome)) if clause)
 
 
-def _microbatches(outcome: Result, document: Mapping[str, Any]) -> str:
-    """How many microbatches fill how many stages, where few do: what of a bubble a larger batch would mend."""
+def _of_bubble(outcome: Result, document: Mapping[str, Any]) -> str:
+    """Where a large bubble comes from: few microbatches, which a larger batch would mend, or stages of unequal length.
+
+    With several times as many microbatches as stages little of it is the time that filling and draining takes.
+    """
     found = [value_at(document, path) for path in _OF_PIPELINE]
     if not all(isinstance(number, int) and number > 0 for number in found):
         return ""
     batch, stages, data, each = found
     count, share = batch // (data * each), outcome.bubble_s / (outcome.iteration_time_s or 1.0)
-    few = stages > 1 and count < _FEW * stages and share >= _LARGE
-    return f": {count:,} microbatches on {stages:,} stages" if few else ""
+    if stages == 1 or share < _LARGE:
+        return ""
+    if count < _FEW * stages:
+        return f": {count:,} microbatches on {stages:,} stages"
+    return ": stages take unequally long" if share > 2 * (stages - 1) / (count + stages - 1) else ""
 
 
 def describe_bounds(trial: TrialRecord) -> str:
@@ -106,8 +112,8 @@ def _shares(outcome: Result) -> list[tuple[str, float]]:
     return sorted((pair for pair in shares if pair[1] >= _WORTH_SAYING), key=lambda pair: -pair[1])
 
 
-def _describe_bound(outcome: Result, most: int = 3, microbatches: str = "") -> str:
-    beside = {"compute": _reading(outcome), "bubble": microbatches}
+def _describe_bound(outcome: Result, most: int = 3, of_bubble: str = "") -> str:
+    beside = {"compute": _reading(outcome), "bubble": of_bubble}
     told = [f"{part} ({format_percent(share)}{beside.get(part, '')})" for part, share in _shares(outcome)[:most]]
     first, *others = told or [""]
     then = f", then {' and '.join(others)}" if others else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.choice import NEARLY_FULL, best_with_room
+from dse.report.choice import NEARLY_FULL, NO_ROOM, best_with_room
 from dse.report.nearest import describe_changes, nearest
 from dse.report.reasons import fullness
 from dse.report.runnable import runs_otherwise
@@ -15,14 +15,23 @@ _ROOMY = 0.9
 
 
 def describe_memory_left(record: StudyRecord, summary: Summary) -> str:
-    """That less memory than there is is worth nothing, where memory is an objective, and which design needs least."""
+    """Why a front's design is built that is neither the best beside memory nor the one that needs least of it."""
     number = best_with_room(record, summary)
     least = min(summary.front, key=fullness)
-    if number is None or least.number == number:
+    if number is None:
         return ""
+    if least.number != number:
+        return (
+            "Memory that an NPU has is paid, used or not: of the front's designs with room in it the best in the other "
+            f"objectives is built; trial {least.number} needs the least ({format_percent(fullness(least))} full)."
+        )
+    fuller = best_with_room(record, summary, NO_ROOM)
+    if fuller == number:
+        return ""
+    share = next(fullness(trial) for trial in summary.front if trial.number == fuller)
     return (
-        "Memory that an NPU has is paid, used or not: of the front's designs with room in it the best in the other "
-        f"objectives is built; trial {least.number} needs the least ({format_percent(fullness(least))} full)."
+        f"Trial {fuller} is the best of the front beside memory, but that is {format_percent(share)} full: no room for "
+        "what is not predicted, such as fragments."
     )
 
 

@@ -32,7 +32,14 @@ KEY = "hypothetical"
 """The key of designs and spaces that says that they may be ones that nobody sells."""
 MOST_CLUSTERS = 2_000
 """Clusters of a space that are asked one by one; of more, as many drawn at random."""
-_NO_MATTER = {"latency": "0 s", "efficiency": 1.0, "affinity": 1.0, "collective": None, "library": None}
+_NO_MATTER = {
+    "latency": "0 s",
+    "efficiency": 1.0,
+    "affinity": 1.0,
+    "at_once": False,
+    "collective": None,
+    "library": None,
+}
 """Keys of a dimension that an order does not look at, with what stands for them."""
 
 Hypothetical = Literal["", "said", "free", "none"]

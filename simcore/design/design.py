@@ -47,6 +47,7 @@ _USUAL: dict[str, Any] = {
     "in_network": False,
     "efficiency": 1.0,
     "affinity": 1.0,
+    "at_once": False,
 }
 """Keys of a dimension that the canonical document leaves out where they say nothing."""
 

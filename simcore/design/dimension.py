@@ -125,6 +125,9 @@ class Dimension(Frozen):
     """Share of the bandwidth that messages reach: a number, or a table by the size of a message."""
     affinity: Share = 1.0
     """Share of that which collectives reach whose group has several NPUs of what lies further in, but not all."""
+    at_once: Flag = False
+    """Collectives over several such dimensions use all of them at once: their chunks begin on each in turn, where
+    `system.inter_dimension` is `baseline`."""
     library: NamedLibrary | None = None
     """What the library of collectives adds to the links' time (or its name in the catalogue); nothing unless given."""
     collective: AlgorithmName | None = None

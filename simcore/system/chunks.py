@@ -31,6 +31,7 @@ from simcore.design.dimension import Dimension, block_of
 from simcore.design.efficiency import best_share, slowdown
 from simcore.design.library import Kernel, Passes
 from simcore.policy.inter_dimension import INTER_DIMENSION
+from simcore.policy.inter_dimension.in_turn import take_turns
 from simcore.system.flat_ring import flat_ring_phase
 from simcore.system.hierarchy import goes_by_tree, phases_in_order, tree_phases
 from simcore.system.known_phases import KnownPhases, Way, known_phases
@@ -264,10 +265,16 @@ class Chunker:
         if goes_round(self.design, kind, group):  # has no order to choose
             return Chunks([ring_phases(self, kind, group, whole)], [0] * chunks)
         rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
-        plan = policy.orders(sizes, rates, chunks)
+        turns = self._turns(group)
+        plan = take_turns(turns, chunks) if turns else policy.orders(sizes, rates, chunks)
         merge, known = policy.merges_turn, dict[Any, Any]()
         paths = [phases_in_order(self, kind, [group[i] for i in order], whole, merge, known) for order in plan.orders]
         return Chunks(paths, plan.chosen)
+
+    def _turns(self, group: Sequence[GroupSlice]) -> list[bool]:
+        """Which dimensions of a group its chunks begin on in turn; nothing where they take one order, or a policy's."""
+        at_once = [self.design.cluster.dimensions[where.dimension].at_once for where in group]
+        return at_once if self.design.system.inter_dimension == "baseline" and sum(at_once) > 1 else []
 
     def has_tree(self, where: GroupSlice) -> bool:
         """See `PhaseMaker.has_tree`."""

@@ -195,8 +195,8 @@ def _star_of_links(size: int) -> Document:
 
 
 @st.composite
-def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[str]]:
-    """Dimensions of the given sizes, and an algorithm that each of them allows."""
+def networks(draw: st.DrawFn, sizes: list[int], *, plain: bool = False) -> tuple[list[Document], list[str]]:
+    """Dimensions of the given sizes, and an algorithm that each of them allows; chunks take `plain` ones in order."""
     dimensions, algorithms = [], []
     for size in sizes:
         topology = draw(st.sampled_from([*_TIERS, "clos", "graph", *(["hypercube"] if size & (size - 1) == 0 else [])]))
@@ -213,6 +213,7 @@ def networks(draw: st.DrawFn, sizes: list[int]) -> tuple[list[Document], list[st
             one["leaf"] = draw(st.sampled_from([f for f in range(1, size + 1) if size % f == 0]))
             one["oversubscription"] = draw(st.sampled_from([1.0, 2.0]))
             one["in_network"] = draw(st.booleans())
+        one["at_once"] = not plain and draw(st.booleans())
         dimensions.append(one)
     return dimensions, algorithms
 
@@ -236,7 +237,7 @@ def systems(draw: st.DrawFn, algorithms: list[str], *, plain: bool = False) -> D
 def collectives(draw: st.DrawFn, *, plain: bool = False, kinds: tuple[str, ...] = COLLECTIVES) -> Design:
     """Designs of one collective on one to four dimensions."""
     sizes = draw(st.lists(st.sampled_from([2, 3, 4, 5, 8]), min_size=1, max_size=4))
-    dimensions, algorithms = draw(networks(sizes))
+    dimensions, algorithms = draw(networks(sizes, plain=plain))
     return design_from(
         {
             "workload": {
@@ -317,7 +318,7 @@ def trainings(
             {"layers": f"0, 5-{layers - 1}", "recompute": ways[0]},
             {"layers": "1-4", "recompute": ways[1]},
         ]
-    dimensions, algorithms = draw(networks(sizes))
+    dimensions, algorithms = draw(networks(sizes, plain=plain))
     gated, experts, sequence_parallel = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     placement = list(draw(st.permutations(["tensor", "data", "pipeline"])))
     placement.insert(placement.index("data"), "context")

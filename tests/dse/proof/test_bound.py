@@ -97,6 +97,16 @@ DOCUMENTS |= {
         "system": POLICIES,
         "constraints": ["iteration_time <= 10"],
     },
+    "torus": {
+        "workload": {"collective": {"choice": ["all_reduce", "all_gather"]}, "size": {"choice": ["64 MB", "1 GB"]}},
+        "cluster": {
+            "npu": "tpu-v4",
+            "dimensions": [{**OPEN[0], "at_once": {"choice": [False, True]}}, {**OPEN[1], "at_once": True}],
+            "bandwidth": SHARED["bandwidth"],
+        },
+        "system": POLICIES,
+        "hypothetical": True,
+    },
     "recommender": tiny(
         workload={"model": "dlrm-mlperf", "global_batch": {"choice": [1024, 8192]}, "precision": "fp16"},
         parallelism={"zero": {"choice": [0, 1]}, "bucket": {"choice": ["1 MB", "25 MB"]}},

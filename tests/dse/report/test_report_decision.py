@@ -252,14 +252,15 @@ def test_times_that_are_limited_are_said_where_no_objective_says_them() -> None:
     assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "time 2 s"
 
 
-def test_a_large_bubble_has_its_microbatches_and_stages_beside_it() -> None:
+def test_a_large_bubble_has_its_reason_beside_it() -> None:
     made = trial(0, 2.0, 2e7, bubble_s=0.9)
     assert made.design is not None
     narrow = {**made.design, "workload": {**made.design["workload"], "global_batch": 256}}
     narrow["parallelism"] = {**made.design["parallelism"], "pipeline": 16, "data": 8, "microbatch": 1}
     assert "bubble (45 %: 32 microbatches on 16 stages)" in describe_load(made.metrics, narrow)
     wide = {**narrow, "workload": {**narrow["workload"], "global_batch": 1024}}
-    assert "bubble (45 %)" in describe_load(made.metrics, wide)
+    assert "bubble (45 %: stages take unequally long)" in describe_load(made.metrics, wide)
+    assert "bubble (21 %)" in describe_load(trial(0, 2.0, 2e7, bubble_s=0.41).metrics, wide)
     assert "bubble (45 %)" in describe_load(made.metrics, {**narrow, "jobs": []} | {"parallelism": {}})
 
 
@@ -630,6 +631,9 @@ def test_memory_that_is_there_is_used_where_an_objective_asks_for_little_of_it()
     found = decided(studies.record(trials, names))
     assert found.trial == 1
     assert any("trial 2 needs the least (10 % full)" in sentence for sentence in found.sentences)
+    tight = decided(studies.record(trials[:2], names))
+    assert tight.trial == 1
+    assert any("Trial 0 is the best of the front beside memory, but that is 97 % full" in s for s in tight.sentences)
 
 
 def test_electricity_has_its_price_where_running_costs_are_an_objective() -> None:

@@ -85,6 +85,7 @@ def dimension(draw: st.DrawFn, size: int) -> Document:
         usable.remove("direct[2]")
     document["collective"] = draw(st.sampled_from(usable))
     document["tier"] = draw(st.sampled_from(["node", "pod"]))
+    document["at_once"] = draw(st.booleans())
     return document
 
 
