@@ -120,6 +120,7 @@ def _part(name: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
 def _dimension(entry: Mapping[str, Any]) -> str:
     nics = f"{entry['nics']} NICs of {entry['nic_bandwidth']}" if "nics" in entry else ""
     share = f", {entry['efficiency']} of it reached" if isinstance(entry.get("efficiency"), float) else ""
+    share += ", at once" if entry.get("at_once") else ""
     library = f", {entry['library'].get('name') or 'fitted times'}" if entry.get("library") else ""
     links = f"{entry['topology']}({entry.get('size', 'rest')}) {nics or entry['bandwidth']}"
     own = "".join(f", {_said(key, entry[key])}" for key in _OF_FABRICS if key in entry)

@@ -160,6 +160,8 @@ def _translate_error(entry: Any) -> Problem:
         expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
+    elif kind == "missing" and (section := next((part for part in path[:-1] if part in _PRESETS), None)) is not None:
+        fix += f", or to '{section}' a 'base', an entry of the catalogue whose other keys hold"
     return Problem(path, expected, found, fix)
 
 
