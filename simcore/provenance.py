@@ -56,8 +56,16 @@ def _never_measured(design: Design) -> str:
         return ""
     if design.workload.measured_as not in (software.interval or {}):
         return ", none of such a workload"
-    known = software.measured_zero
-    return f", none with ZeRO-{zero}" if known and zero not in known and design.sharding_npus > 1 else ""
+    return "" if has_fitted_zero(design) else f", none with ZeRO-{zero}"
+
+
+def has_fitted_zero(design: Design) -> bool:
+    """Whether some of the iterations that its stack was fitted to had its ZeRO stage, as far as theirs are known.
+
+    Also where nothing was fitted, or there is nobody to shard with.
+    """
+    known = design.software.measured_zero
+    return not known or design.parallelism.zero in known or design.sharding_npus == 1
 
 
 def _how_it_runs(design: Design) -> str:

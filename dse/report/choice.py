@@ -14,13 +14,16 @@ from dse.evaluate.pareto import WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import uplink_ratios, value_at
 from dse.report.nearest import shares_worse
+from dse.report.quickest import quickest_alike
 from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.answers import SAFE
+from simcore.check.load import parse_design
 from simcore.metrics import CLUSTER, METRICS, is_of, moves
+from simcore.provenance import has_fitted_zero
 from simcore.workload.narrow import LOSSY
 
 AS_WELL = 0.01
@@ -72,19 +75,21 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     Iterations of old weights are worth less than others, by how much nobody knows; a network with thinner uplinks is
     worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
-    its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, or its
-    memory is nearly full, one is built that is worse by less than `ROOM`: one that its stack runs, and of those one
-    with room. Before all that one takes its place that is surer to keep the limits, likewise (`surer`), and none is
-    built for these reasons that is less sure; then one in a precision whose loss is made up for, if it is worse by less
-    than `UNPROVEN`.
+    its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, its memory
+    is nearly full, or nothing with its ZeRO stage was fitted, one is built that is worse by less than `ROOM`: one that
+    its stack runs, of those one with room, and of these one with a stage that was. None keeps its limits less surely.
+
+    Before all that others take its place: where money alone counts one that does more with the same machines
+    (`busier`), then one that is surer (`surer`), then one in a precision whose loss is made up for (`made_up_for`).
     """
     number = pick_of_front(record, summary)
-    number = number if number is None else made_up_for(record, summary, surer(record, summary, number))
+    if number is not None:
+        number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
     picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
     allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (ROOM, _LOOKED_AT)
-    own = own if most else own._replace(otherwise=False)  # of so many it is not asked
+    own = own if most else own._replace(otherwise=False, unfitted=False)  # of so many it is not asked
     worse = shares_worse(record, record.feasible_trials, picked)
     near = np.flatnonzero(worse <= allowed)
     nearest = np.sort(near[worse[near].argsort(kind="stable")[:most]])
@@ -95,6 +100,21 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     ]
     least = min((found for found, _ in as_good), default=own)
     return balanced(record, [trial for found, trial in as_good if found == least]).number if least < own else number
+
+
+def busier(record: StudyRecord, summary: Summary, number: int) -> int:
+    """The quickest use of what a trial buys, worse by at most `ROOM`, where no objective says what it is worth.
+
+    One with nothing against it that is not counted, and as sure; the trial itself where there is none.
+    """
+    picked = record.trials.numbered(number)
+    if picked is None:
+        return number
+
+    def suits(other: TrialRecord) -> bool:
+        return _uncounted(other) == _Uncounted() and not is_less_sure(summary, other.number, number)
+
+    return quickest_alike(record, picked, ROOM, suits).number
 
 
 def surer(record: StudyRecord, summary: Summary, number: int) -> int:
@@ -153,12 +173,20 @@ class _Uncounted(NamedTuple):
     """Something that its stack does not run as it was simulated."""
     full: bool = False
     """A memory without room."""
+    unfitted: bool = False
+    """A ZeRO stage that no iteration had which decided the numbers of its stack."""
 
 
 def _uncounted(trial: TrialRecord, asked: bool = True) -> _Uncounted:
     """What is not counted of a trial; whether its stack runs it where that is `asked`."""
-    otherwise = asked and runs_otherwise(trial)
-    return _Uncounted(updates_old(trial) > 0, thinning(trial), otherwise, fullness(trial) > NEARLY_FULL)
+    otherwise, unfitted = asked and runs_otherwise(trial), asked and has_unfitted_zero(trial)
+    return _Uncounted(updates_old(trial) > 0, thinning(trial), otherwise, fullness(trial) > NEARLY_FULL, unfitted)
+
+
+def has_unfitted_zero(trial: TrialRecord) -> bool:
+    """Whether the numbers of its stack were fitted to iterations, and to none with its ZeRO stage."""
+    designs = [parse_design(part.design or {})[0] for _, part in trial.parts]
+    return any(design is not None and design.jobs is None and not has_fitted_zero(design) for design in designs)
 
 
 def thinning(trial: TrialRecord) -> float:

@@ -11,12 +11,14 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
 from dse.report.choice import (
     AS_WELL,
+    NEARLY_FULL,
     ROOM,
     SURER,
     UNPROVEN,
     Payoff,
     best_with_room,
     costs_more,
+    has_unfitted_zero,
     knees_at_prices,
     lossy_precisions,
     paying,
@@ -35,6 +37,7 @@ from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import LOOKED_AT
 from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
+from dse.report.quickest import buy_the_same, is_spent_anyway, times_as_long
 from dse.report.reasons import describe_load, fullness
 from dse.report.rival import describe_rival
 from dse.report.robustness import PRICES
@@ -121,7 +124,9 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
     number = pick_of_front(record, summary)
     if number is not None and number != trial.number:
         picked = record.trials.numbered(number) or trial
-        share, why = _why_surer(summary, number, trial) or _why_passed_over(picked, trial)
+        share, why = (
+            _why_busier(record, picked, trial) or _why_surer(summary, number, trial) or _why_passed_over(picked, trial)
+        )
         if all(member.number != number for member in summary.front):
             return f"Trial {number}, the robust pick, is not built: {why}."
         return f"Trial {number} of the front is better by less than {format_percent(share)}, but {why}."
@@ -132,6 +137,14 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
         f"{old:,} of the {len(summary.front):,} designs on the front have gradients of old weights: iterations are "
         f"compared, not trainings, and how many more tokens these need is not modelled {_LEAVES_OUT_OLD}."
     )
+
+
+def _why_busier(record: StudyRecord, picked: TrialRecord, trial: TrialRecord) -> tuple[float, str] | None:
+    """As `_why_passed_over`, where the pick does less with what it buys."""
+    longer = times_as_long(picked, trial)
+    if not is_spent_anyway(record) or longer <= 1 or not buy_the_same(picked, trial):
+        return None
+    return ROOM, f"it takes {longer:.2g} times as long on the same machines: what it saves is electricity"
 
 
 def _why_surer(summary: Summary, picked: int, trial: TrialRecord) -> tuple[float, str] | None:
@@ -160,6 +173,8 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
         )
     if runs_otherwise(picked) and not runs_otherwise(trial):
         return ROOM, "its stack does not run it as it is"
+    if fullness(picked) <= NEARLY_FULL and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
+        return ROOM, "the times of its stack were fitted on no iteration with its ZeRO stage"
     return ROOM, (
         f"its memory is {format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments"
     )

@@ -31,9 +31,10 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
         return _describe_bought(record, summary)
     if scenarios is None:
         return ""
-    found = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
-    built = _built(record, summary) if found or scenarios.stacks else None
+    machines = sorted(scenarios.machines, key=lambda machine: -machine.on_front)
+    built = _built(record, summary) if machines or scenarios.stacks else None
     own = None if built is None else built.design
+    found = [machine for machine in machines if machine.name != machine_of(own)]
     told = _describe_found(record, "Other machines, by the best designs found on them", found, _precision(own))
     if found:
         told = f"{told}{_describe_built(own, scenarios.built)}."
@@ -113,7 +114,9 @@ def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine], pr
     often = format_percent(first.on_front)
     told = [f"{_named(first, precision, values)} belongs on the front in {often} of the scenarios"]
     told += [f"{_named(machine, precision)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
-    told += [f"{len(others) - _SHOWN + 1} others more rarely"] if len(others) >= _SHOWN else []
+    left = others[_SHOWN - 1 :]
+    rarely = "more rarely" if left and left[0].on_front < others[_SHOWN - 2].on_front else "as rarely"
+    told += [f"{len(left)} others {rarely}"] if left else []
     return f"{what}: {', '.join(told)}"
 
 

@@ -17,16 +17,16 @@ from simcore.provenance import evidence
 def describe_measured_rival(record: StudyRecord, trial: TrialRecord) -> str:
     """Which design to build instead where only measurements count; empty where the trial's device was measured.
 
-    Also where no design of the study is on a measured device, or the trial is of several workloads.
+    Also where no design of the study is on a measured device.
     """
-    if trial.workloads or trial.design is None or not rests_on_data_sheet(trial.design):
+    if not _rests_on_data_sheet(trial):
         return ""
     known: dict[str, bool] = {}
 
     def is_measured(other: TrialRecord) -> bool:
         name = machine_of(other.design)
         if name not in known:
-            known[name] = not rests_on_data_sheet(other.design)
+            known[name] = not _rests_on_data_sheet(other)
         return known[name]
 
     rival = nearest(record, trial, is_measured, READ)
@@ -38,6 +38,11 @@ def describe_measured_rival(record: StudyRecord, trial: TrialRecord) -> str:
         f"The times of {name} rest on its data sheet alone: a pilot comes before an order. On devices whose kernels "
         f"were measured, trial {rival.number} ({what}) is the nearest: {describe_changes(record, trial, rival)}."
     )
+
+
+def _rests_on_data_sheet(trial: TrialRecord) -> bool:
+    """Whether the times of a trial do, of any of its workloads."""
+    return any(rests_on_data_sheet(part.design) for _, part in trial.parts)
 
 
 def rests_on_data_sheet(document: Mapping[str, Any] | None) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.buy.regret import REGRET
 from dse.evaluate import pareto
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
-from dse.report.units import clean_text, short_label
+from dse.report.units import clean_text, format_percent, short_label
+from dse.space.objective import Objective
 
 LOOKED_AT, READ = 60, 1000
 """Trials that are looked at, the nearest first, where that takes long, and where it only takes to read them."""
@@ -31,8 +33,12 @@ def nearest(
 
 
 def describe_changes(record: StudyRecord, trial: TrialRecord, other: TrialRecord) -> str:
-    """How another trial differs in the objectives: *time +2.1 %, cost -0.5 %*."""
-    return ", ".join(
-        f"{clean_text(short_label(o.name))} {format_change(o.loss(trial.values[o.name], other.values[o.name]), o.sign)}"
-        for o in record.objectives
-    )
+    """How another trial differs in the objectives: *time +2.1 %, cost -0.5 %*; *regret 0 % to 19 %*."""
+    return ", ".join(_describe_change(o, trial.values[o.name], other.values[o.name]) for o in record.objectives)
+
+
+def _describe_change(objective: Objective, before: float, after: float) -> str:
+    """A regret is a share itself, and often 0 before."""
+    if objective.name.endswith(REGRET):
+        return f"regret {format_percent(before)} to {format_percent(after)}"
+    return f"{clean_text(short_label(objective.name))} {format_change(objective.loss(before, after), objective.sign)}"

@@ -19,6 +19,7 @@ from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, short_label
 from dse.space.objective import Objective, losses
 from dse.whatif.drawn import is_drawn
+from dse.whatif.machines import machine_of
 from simcore.metrics import moves
 
 _NEAR_VALUES = 0.1
@@ -55,10 +56,15 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     changes = [_against(o, summary, trial, rival) for o in record.objectives]
     worse = points[1 + place] > points[0]
     doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
+    machine = (
+        headline(rival.decided_document, ("NPUs",)) if machine_of(rival.design) != machine_of(trial.design) else ""
+    )
+    name = name if machine in name else ", ".join(filter(None, (machine, name)))
     named = f"trial {rival.number}{f' ({name})' if name else ''}, {', '.join(changes)}"
     if runs_otherwise(rival):
         return f"{lead} {named}, which its stack does not run as it is"
-    return f"{lead} {named}{': as good a choice until both are measured' if doubts and all(doubts) else ''}"
+    as_good = doubts and all(doubts) and far[place] < _FAR
+    return f"{lead} {named}{': as good a choice until both are measured' if as_good else ''}"
 
 
 def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) -> int:

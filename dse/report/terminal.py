@@ -141,7 +141,8 @@ def _without_room(record: StudyRecord, found: Sequence[Family]) -> str:
     if not full:
         return ""
     rows = ", ".join(str(family.chosen) for family in found if family.chosen in full)
-    return f" Memory more than {format_percent(NEARLY_FULL)} full: {rows if len(full) < len(found) else 'all rows'}."
+    named = f"trial{'s' * (len(full) > 1)} {rows}" if len(full) < len(found) else "all rows"
+    return f" Memory more than {format_percent(NEARLY_FULL)} full: {named}."
 
 
 def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> str:

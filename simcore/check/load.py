@@ -78,9 +78,16 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     if problems or design is None:
         told = add_unknown_entries(problems, data)
         raise InputError([_locate_problem(p, document) for p in told], document.source if document else "")
-    for text in reliability_warnings(design):
+    for text in _hardly_meant(design):
         warnings.warn(text, InputWarning, stacklevel=2)
     return design
+
+
+def _hardly_meant(design: Design) -> Iterable[str]:
+    yield from reliability_warnings(design)
+    p = design.parallelism
+    if p.recompute_modules and not p.recomputes_modules:
+        yield f"parallelism.recompute_modules: says nothing beside recompute: {p.recompute}; use recompute: selective"
 
 
 def parse_design(data: Mapping[str, Any]) -> tuple[Design | None, list[Problem]]:

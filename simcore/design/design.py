@@ -349,7 +349,7 @@ class Design(Frozen):
                 if listed.get(key) == getattr(p, key):
                     del listed[key]
         if p.recompute_modules:
-            if p.recomputed_modules == {"core_attn"}:
+            if p.recomputed_modules == {"core_attn"} or not p.recomputes_modules:
                 del found["recompute_modules"]
             else:
                 found["recompute_modules"] = sorted(p.recomputed_modules)

@@ -121,6 +121,12 @@ class Parallelism(Frozen):
         return tuple(degrees for degrees in found if degrees != self.degrees)
 
     @property
+    def recomputes_modules(self) -> bool:
+        """Whether layers recompute modules of themselves, or may."""
+        ways = {self.recompute, *(its.recompute for its in self.layers or ())}
+        return not ways.isdisjoint(("selective", "solve"))
+
+    @property
     def recomputed_modules(self) -> frozenset[str]:
         """What `recompute: selective` recomputes of a layer."""
         return frozenset(self.recompute_modules or ("core_attn",))

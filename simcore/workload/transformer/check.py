@@ -315,16 +315,12 @@ def _recomputes_whole(p: Parallelism) -> bool:
 
 
 def _recomputed_modules(design: Design) -> Iterator[Problem]:
-    """Modules are named where they are recomputed, and the model has them."""
+    """Modules that are recomputed are the model's; where none are, those that are named say nothing."""
     model, p = _workload(design).model, design.parallelism
-    if p.recompute_modules is None:
+    if p.recompute_modules is None or not p.recomputes_modules:
         return
     path: Path = ("parallelism", "recompute_modules")
     rule = "modules to recompute"
-    if not {p.recompute, *(its.recompute for its in p.layers or ())} & {"selective", "solve"}:
-        found = ", ".join(p.recompute_modules)
-        yield Problem(path, "nothing unless recompute is selective", found, "use recompute: selective", rule=rule)
-        return
     for name, lacking in missing_modules(model, p.recomputed_modules):
         yield Problem(path, f"modules of the model, which has no {lacking}", name, "leave it out", rule=rule)
 

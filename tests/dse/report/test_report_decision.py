@@ -18,11 +18,13 @@ from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.measured_rival import describe_measured_rival
+from dse.report.nearest import describe_changes
 from dse.report.orders import describe_orders
 from dse.report.reasons import describe_load
 from dse.report.speed import describe_speed
 from dse.report.summary import summarize
 from dse.report.terminal import screen
+from dse.space.objective import Objective
 from dse.whatif.answers import NOTHING, AtBatch, Machine, Scenarios, Sureness, WhatIf
 from simcore import simulate
 from simcore.check.load import design_from
@@ -175,7 +177,7 @@ def test_families_that_the_usual_aspects_do_not_tell_apart_are_named_by_what_dif
     assert names == ["interleave 2, 16 chunks", "interleave 3, 16 chunks", "interleave 3, 64 chunks"]
 
 
-@pytest.mark.parametrize(("other", "told"), [(0.9, "full: 0."), (0.96, "full: all rows."), (None, "")])
+@pytest.mark.parametrize(("other", "told"), [(0.9, "full: trial 0."), (0.96, "full: all rows."), (None, "")])
 def test_rows_without_room_in_their_memory_are_named(other: float | None, told: str) -> None:
     full = 0.97 if other else 0.9
     front = [trial(0, 1.0, 3e7, 8, **filled(full)), trial(1, 2.0, 1e7, 16, **filled(other or 0.9))]
@@ -611,6 +613,27 @@ def test_assumptions_give_prices_with_their_numbers_and_what_was_not_measured() 
     )
 
 
+def test_the_machine_to_build_is_no_other_machine() -> None:
+    values = {"iteration_time": 1.2, "cost.total": 2.1e7}
+    machines = tuple(Machine(npu, values, on(npu), 0.1) for npu in ("a100-80gb", "h200"))
+    found = Scenarios(100, (1,), {1: Sureness(None, 0.8, 0.01, 0.03)}, 1, {}, machines=machines)
+    said = next(s for s in decided(three(), replace(NOTHING, scenarios=found)).sentences if "Other machines" in s)
+    assert "h200" in said
+    assert "a100-80gb (" not in said
+
+
+def on(npu: str) -> dict[str, Any]:
+    document = studies.design()
+    return {**document, "cluster": {**document["cluster"], "npu": npu}}
+
+
+def test_a_rival_on_another_machine_says_on_which() -> None:
+    far = trial(2, 1.12, 2.1e7, 16)
+    record = studies.record([trial(0, 1.1, 2e7), replace(far, design=on("h100-80gb"))], ("iteration_time",))
+    said = " ".join(decided(record).sentences)
+    assert "losest rival: trial 2 (1,024 x h100-80gb" in said or "losest rival: trial 2 (1024 x h100-80gb" in said
+
+
 @pytest.mark.parametrize(("time", "near"), [(1.2, True), (2.0, False)])
 def test_rivals_are_all_far_only_where_other_machines_are(time: float, near: bool) -> None:
     record = studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.5, 1.9e7, 16)])
@@ -634,6 +657,51 @@ def test_memory_that_is_there_is_used_where_an_objective_asks_for_little_of_it()
     tight = decided(studies.record(trials[:2], names))
     assert tight.trial == 1
     assert any("Trial 0 is the best of the front beside memory, but that is 97 % full" in s for s in tight.sentences)
+
+
+def owned(number: int, time: float, tco: float, tensor: int = 8, price: float = 2e7, **metrics: Any) -> TrialRecord:
+    made = trial(number, time, price, tensor, **metrics)
+    found = {**(made.metrics or {}), "throughput_tokens_per_s": 1e6 / time, "ownership_cost": tco}
+    return replace(made, values={"cost.tco": tco}, metrics=found)
+
+
+def test_where_money_alone_counts_the_same_machines_do_as_much_as_they_can() -> None:
+    names = ("cost.tco",)
+    slow, quick = owned(0, 3.0, 1.000e7), owned(1, 1.0, 1.008e7, 4)
+    decision = decided(studies.record([slow, quick], names))
+    assert decision.trial == 1
+    assert decision.sentences[1] == (
+        "Trial 0 of the front is better by less than 2.5 %, but it takes 3 times as long on the same machines: what it "
+        "saves is electricity."
+    )
+    for other in (
+        owned(1, 1.0, 1.03e7, 4),  # dearer by more than what is no difference
+        owned(1, 1.0, 1.008e7, 4, price=2.1e7),  # other machines
+        owned(1, 2.99, 1.008e7, 4),  # as slow
+        owned(1, 1.0, 1.008e7, 4, **filled(0.97)),  # without room
+    ):
+        assert decided(studies.record([slow, other], names)).trial == 0
+    timed = [replace(t, values={**t.values, "iteration_time": 1.0}) for t in (slow, quick)]
+    assert decided(studies.record(timed, (*names, "iteration_time"))).trial == 0
+
+
+def test_of_designs_that_are_as_good_one_whose_zero_stage_was_fitted_is_built() -> None:
+    def sharded(number: int, time: float, zero: int) -> TrialRecord:
+        made = trial(number, time, 2e7)
+        section = {**(made.design or {})["parallelism"], "pipeline": 1, "data": 128, "zero": zero}
+        return replace(made, design={**(made.design or {}), "parallelism": section, "software": "megatron-core"})
+
+    decision = decided(studies.record([sharded(0, 1.0, 3), sharded(1, 1.02, 1)]))
+    assert decision.trial == 1
+    assert decision.sentences[1].endswith("the times of its stack were fitted on no iteration with its ZeRO stage.")
+    assert decided(studies.record([sharded(0, 1.0, 3), sharded(1, 1.04, 1)])).trial == 0
+    assert decided(studies.record([sharded(0, 1.0, 1), sharded(1, 1.02, 3)])).trial == 0
+
+
+def test_regrets_are_told_as_they_are_and_not_by_how_much_they_grow() -> None:
+    made = [replace(trial(n, 1.0, 2e7), values={"cost_per_token.regret": share}) for n, share in enumerate((0.0, 0.19))]
+    record = replace(studies.record(made), objectives=(Objective("cost_per_token.regret", "minimize", ""),))
+    assert describe_changes(record, *made) == "regret 0 % to 19 %"
 
 
 def test_electricity_has_its_price_where_running_costs_are_an_objective() -> None:

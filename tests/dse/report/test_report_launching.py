@@ -18,10 +18,10 @@ from simcore.simulate import simulate
 FABRICS = {"h100-80gb": "dgx-h100", "b200": "dgx-b200", "gb200": "gb200-nvl72"}
 
 
-def document(npu: str, model: str = "qwen3-30b-a3b", software: Any = "megatron-core") -> dict[str, Any]:
+def document(npu: str, model: str = "qwen3-30b-a3b", software: Any = "megatron-core", zero: int = 1) -> dict[str, Any]:
     return {
         "workload": {"model": model, "global_batch": 256, "sequence_length": 4096, "precision": "bf16"},
-        "parallelism": {"data": 64, "expert": 4 if "a3b" in model else 1, "zero": 1, "microbatch": 1},
+        "parallelism": {"data": 64, "expert": 4 if "a3b" in model else 1, "zero": zero, "microbatch": 1},
         "cluster": {"npu": npu, "fabric": FABRICS[npu], "npus": 64},
         "software": software,
     }
@@ -63,7 +63,7 @@ def test_the_line_is_among_what_a_decision_rests_on() -> None:
         (("h100-80gb", "b200"), {}),  # both kernel by kernel
         (("gb200",), {}),
         (("gb200", "h100-80gb"), {"software": {"base": "megatron-core", "execution": "eager", "exchange": "deepep"}}),
-        (("gb200", "h100-80gb"), {"software": "pytorch-fsdp"}),
+        (("gb200", "h100-80gb"), {"software": "pytorch-fsdp", "zero": 3}),
         (("gb200", "h100-80gb"), {"model": "llama3-70b"}),  # whose kernels are long
     ],
 )

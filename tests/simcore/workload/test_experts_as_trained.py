@@ -14,7 +14,7 @@ from simcore.catalog.preset import preset
 from simcore.check.load import design_from, load_design
 from simcore.collective.routed import Routing
 from simcore.design.design import Design
-from simcore.document.problem import InputError
+from simcore.document.problem import InputError, InputWarning
 from simcore.engine.fast.iteration import time_program
 from simcore.memory.footprint import footprint, stage_memory
 from simcore.memory.plan import memory_of
@@ -162,7 +162,6 @@ def test_all_flops_are_those_of_the_model_however_experts_are_cut(expert_tensor:
         ({"expert_tensor": 1, "sequence_parallel": False}, "use sequence_parallel: true"),
         ({"expert_tensor": 2, "expert": 16}, "tensor x context x data / expert_tensor (4 x 1 x 4 / 2)"),
         ({"expert": 8}, "data x context (4 x 1)"),
-        ({"recompute_modules": ["moe"]}, "nothing unless recompute is selective"),
         ({"recompute": "selective", "recompute_modules": ["mla_up_proj"]}, "no latent_attention"),
         ({"recompute": "selective", "recompute_modules": ["shared_experts"]}, "no shared experts"),
         ({"expert": 1, "expert_overlap": True}, "without expert parallelism"),
@@ -221,6 +220,16 @@ def test_modules_add_up_and_their_order_says_nothing() -> None:
     memory = [memory_of(d, transformer_program(d)).activations for d in (recomputed(), recomputed("moe_act"), both)]
     assert memory == sorted(memory, reverse=True)
     assert len(set(memory)) == 3
+
+
+@pytest.mark.parametrize("way", ["none", "full"])
+def test_modules_say_nothing_where_none_is_recomputed(way: str) -> None:
+    plain = design_from(training({"data": 4, "recompute": way}, [dimension(size=4)], workload={"model": experts()}))
+    parallelism = {"data": 4, "recompute": way, "recompute_modules": ["moe", "layernorm"]}
+    with pytest.warns(InputWarning, match=f"recompute_modules: says nothing beside recompute: {way}"):
+        named = design_from(training(parallelism, [dimension(size=4)], workload={"model": experts()}))
+    assert named.key == plain.key
+    assert simulate(named) == simulate(plain)
 
 
 # Overlap of the all-to-alls

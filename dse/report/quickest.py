@@ -1,0 +1,74 @@
+"""The quickest use of the machines that are bought, where all objectives are of money that is spent whatever they do.
+
+On the same machines a slower design draws less, so its total cost of ownership is less: by a percent for half the work.
+Among designs of one price that is no reason to build it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dse.evaluate.read import trial_metrics
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.nearest import READ, shares_worse
+from simcore.metrics import CLUSTER, is_of
+
+_DRAWN = frozenset({"cost.tco", "cost.yearly", "cost.electricity"})
+"""Money of which electricity, and so the time, decides a little."""
+_PRICE = "cost.capital"
+_SAME = 1e-3
+"""Prices that differ by less of them buy the same."""
+_AS_LONG = 0.01
+"""What takes longer by less of it takes as long."""
+
+
+def is_spent_anyway(record: StudyRecord) -> bool:
+    """Whether all objectives are of what is bought, or owned, and none of what it does; not of a purchase for jobs."""
+    names = {name for objective in record.objectives for name in objective.names}
+    return record.purchase is None and all(name in _DRAWN or is_of(name, CLUSTER) for name in names)
+
+
+def quickest_alike(
+    record: StudyRecord, picked: TrialRecord, share: float, suits: Callable[[TrialRecord], bool]
+) -> TrialRecord:
+    """The quickest feasible design at the price of `picked` that is worse by at most `share` in every objective.
+
+    Of those that suit; `picked` itself where none does, or none is quicker.
+    """
+    own = _seconds(picked)
+    if not is_spent_anyway(record) or own is None:
+        return picked
+    worse = shares_worse(record, record.feasible_trials, picked)
+    near = np.flatnonzero(worse <= share)
+    near = np.sort(near[worse[near].argsort(kind="stable")[:READ]])
+    price = trial_metrics(picked).get(_PRICE) or 0.0
+    timed = [(_seconds(trial), trial) for trial in record.feasible_trials.select(near) if _costs(trial, price)]
+    quicker = sorted(
+        ((seconds, trial.number, trial) for seconds, trial in timed if seconds is not None and seconds < own),
+        key=lambda each: each[:2],
+    )
+    return next((trial for seconds, _, trial in quicker if seconds < own * (1 - _AS_LONG) and suits(trial)), picked)
+
+
+def times_as_long(one: TrialRecord, other: TrialRecord) -> float:
+    """How many times as long one trial takes as another one for the same work; 1 where that is not known."""
+    seconds, others = _seconds(one), _seconds(other)
+    return seconds / others if seconds and others else 1.0
+
+
+def buy_the_same(one: TrialRecord, other: TrialRecord) -> bool:
+    """Whether two trials have the same price."""
+    return _costs(one, trial_metrics(other).get(_PRICE) or 0.0)
+
+
+def _costs(trial: TrialRecord, price: float) -> bool:
+    return abs((trial_metrics(trial).get(_PRICE) or 0.0) - price) <= _SAME * price
+
+
+def _seconds(trial: TrialRecord) -> float | None:
+    """Time of the training, else of a token or a sample [s]; None where neither is known."""
+    values = trial_metrics(trial)
+    whole, rate = values.get("time_to_train"), values.get("throughput")
+    return whole or (1.0 / rate if rate else values.get("iteration_time"))
