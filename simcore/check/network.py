@@ -147,7 +147,11 @@ def _check_keys(dimension: Dimension, path: Path) -> Iterator[Problem]:
     for key, usual in (("routing_seed", 0), ("connections", 1)):
         if getattr(dimension, key) != usual and (routing is None or not ROUTINGS[routing].drawn):
             yield Problem(
-                (*path, key), f"'routing: ecmp' beside {key}", routing or "none", "drop it, or give the routing"
+                (*path, key),
+                f"'routing: ecmp' beside {key}",
+                routing or "none",
+                "drop it, or give the routing",
+                rule=f"{key.replace('_', ' ')} of ecmp",
             )
 
 
