@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from dse.export.command_line import read_script
 from simcore.check.load import design_from
 from simcore.design.design import Design
-from simcore.document.problem import InputError
+from simcore.document.problem import InputError, InputWarning
 
 DATA = Path(__file__).parent / "data"
 DENSE = {
@@ -40,7 +41,9 @@ def drawn(seed: int, choices: dict[str, list[Any]], document: dict[str, Any], so
     if "precision" in keys:
         workload["precision"] = keys.pop("precision")
     try:
-        return design_from({**document, "workload": workload, "parallelism": keys, "software": software})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # of modules to recompute beside 'full'
+            return design_from({**document, "workload": workload, "parallelism": keys, "software": software})
     except InputError:
         return None
 
