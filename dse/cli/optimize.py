@@ -64,6 +64,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "installed one, package.module:Class of Optuna, optunahub:samplers/NAME:Class [study.sampler, auto]",
     )
     command.add_argument("--seed", type=seed, metavar="N", help="seed of the sampler [study.seed, 0]")
+    _add_where(command)
+    command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
+    command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
+    command.add_argument(
+        "--engine",
+        metavar="E",
+        help="auto (fast where it is exact, else flow), fast, flow, packets, reference, reference_links, "
+        "or package.module:function [auto]",
+    )
+    command.add_argument("--live", action="store_true", help="show the front while it grows (on a terminal)")
+    command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
+
+
+def _add_where(command: argparse.ArgumentParser) -> None:
+    """The options that say where designs are evaluated, and for how long."""
     command.add_argument(
         "--jobs",
         type=positive_integer,
@@ -95,16 +110,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="give up after this long without a worker [60]",
     )
-    command.add_argument("--out", type=Path, metavar="FOLDER", help="run folder [runs/<space name>]")
-    command.add_argument("--resume", action="store_true", help="continue the study in the run folder")
-    command.add_argument(
-        "--engine",
-        metavar="E",
-        help="auto (fast where it is exact, else flow), fast, flow, packets, reference, reference_links, "
-        "or package.module:function [auto]",
-    )
-    command.add_argument("--live", action="store_true", help="show the front while it grows (on a terminal)")
-    command.add_argument("--json", action="store_true", help="print pareto.json on stdout instead of the table")
 
 
 def run(options: argparse.Namespace) -> int:
