@@ -99,7 +99,7 @@ def lifted_networks(
     if template_count(rest) > MOST_NETWORKS:
         return []
     members = [(part, parse_sound({**job, **part.document})) for part in fillings(rest)]
-    if chunks and any(sum(d.at_once for d in design.cluster.dimensions) > 1 for _, design in members):
+    if chunks and any(design.cluster.at_once for _, design in members):
         return lifted_networks(template, job, False, keep)
     return list(group_networks([(part, design) for part, design in members if keep(design)]))
 

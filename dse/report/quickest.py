@@ -43,13 +43,10 @@ def quickest_alike(
     worse = shares_worse(record, record.feasible_trials, picked)
     near = np.flatnonzero(worse <= share)
     near = np.sort(near[worse[near].argsort(kind="stable")[:READ]])
-    price = trial_metrics(picked).get(_PRICE) or 0.0
-    timed = [(_seconds(trial), trial) for trial in record.feasible_trials.select(near) if _costs(trial, price)]
-    quicker = sorted(
-        ((seconds, trial.number, trial) for seconds, trial in timed if seconds is not None and seconds < own),
-        key=lambda each: each[:2],
-    )
-    return next((trial for seconds, _, trial in quicker if seconds < own * (1 - _AS_LONG) and suits(trial)), picked)
+    alike = [trial for trial in record.feasible_trials.select(near) if buy_the_same(trial, picked)]
+    timed = [(seconds, trial.number, trial) for trial in alike if (seconds := _seconds(trial)) is not None]
+    quicker = sorted((each for each in timed if each[0] < own * (1 - _AS_LONG)), key=lambda each: each[:2])
+    return next((trial for _, _, trial in quicker if suits(trial)), picked)
 
 
 def times_as_long(one: TrialRecord, other: TrialRecord) -> float:
@@ -60,11 +57,8 @@ def times_as_long(one: TrialRecord, other: TrialRecord) -> float:
 
 def buy_the_same(one: TrialRecord, other: TrialRecord) -> bool:
     """Whether two trials have the same price."""
-    return _costs(one, trial_metrics(other).get(_PRICE) or 0.0)
-
-
-def _costs(trial: TrialRecord, price: float) -> bool:
-    return abs((trial_metrics(trial).get(_PRICE) or 0.0) - price) <= _SAME * price
+    price, others = (trial_metrics(trial).get(_PRICE) or 0.0 for trial in (one, other))
+    return abs(price - others) <= _SAME * others
 
 
 def _seconds(trial: TrialRecord) -> float | None:

@@ -106,6 +106,12 @@ class Cluster(Frozen):
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)
 
+    @property
+    def at_once(self) -> tuple[int, ...]:
+        """Places of the dimensions that collectives use at once; none where there is but one of these."""
+        found = tuple(place for place, dimension in enumerate(self.dimensions) if dimension.at_once)
+        return found if len(found) > 1 else ()
+
     def transport_share(self, dimension: Dimension) -> float:
         """Share of a dimension's rate that its transport lets collectives reach; 1 where none is named."""
         if self.transport is None or dimension is not self.dimensions[-1]:

@@ -34,12 +34,9 @@ def lacked_by_libraries(design: Design) -> Iterator[Problem]:
     if names and len(dimensions) > 1 and scheduled != "baseline":
         expected = f"baseline with {names[0]}, whose collectives visit dimensions in order"
         yield Problem(("system", "inter_dimension"), expected, f"'{scheduled}'", _FIX, rule=RULE)
-    turning = [number for number, dimension in enumerate(dimensions) if dimension.at_once]
-    if names and len(turning) > 1 and scheduled == "baseline":
-        path = ("cluster", "dimensions", turning[0], "at_once")
-        yield Problem(
-            path, f"false with {names[0]}, whose collectives visit dimensions in order", "true", _FIX, rule=RULE
-        )
+    elif names and (turning := design.cluster.at_once):
+        expected = f"false with {names[0]}, whose collectives visit dimensions in order"
+        yield Problem(("cluster", "dimensions", turning[0], "at_once"), expected, "true", _FIX, rule=RULE)
     if names and INTRA_DIMENSION[policy := design.system.intra_dimension].by_steps:
         expected = f"an order of whole chunks with {names[0]}, whose kernels run to their end"
         yield Problem(("system", "intra_dimension"), expected, f"'{policy}'", _FIX, rule=RULE)

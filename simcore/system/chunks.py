@@ -264,9 +264,11 @@ class Chunker:
         whole = chunk * math.prod(sizes) if kind == "all_gather" else chunk
         if goes_round(self.design, kind, group):  # has no order to choose
             return Chunks([ring_phases(self, kind, group, whole)], [0] * chunks)
-        rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
-        turns = self._turns(group)
-        plan = take_turns(turns, chunks) if turns else policy.orders(sizes, rates, chunks)
+        if turns := self._turns(group):
+            plan = take_turns(turns, chunks)
+        else:
+            rates = [self._group_rate(where, whole, kind == "all_reduce") for where in group]
+            plan = policy.orders(sizes, rates, chunks)
         merge, known = policy.merges_turn, dict[Any, Any]()
         paths = [phases_in_order(self, kind, [group[i] for i in order], whole, merge, known) for order in plan.orders]
         return Chunks(paths, plan.chosen)
