@@ -8,7 +8,7 @@ from dataclasses import replace
 from simcore.check.check import check
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
-from simcore.document.problem import Refusal
+from simcore.document.problem import InputError, Problem, suggest_nearest
 from simcore.engine.fast.iteration import LOG_ROWS, Trace, time_collective, time_program
 from simcore.engine.finish import result_of_run
 from simcore.engine.flow import run as flow
@@ -37,14 +37,15 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     `engine` is `"fast"` (one NPU of each stage), `"flow"` (one of each class of NPUs, which share links), `"auto"`
     (`fast` where that is exact, else `flow`), `"packets"` (every packet through every switch), `"reference"` (every
     NPU, phase level), `"reference_links"` (every message over every link), or any callable from a design to a result.
-    Raises `InputError` where the engine cannot play the design, and `EventBudgetError` where `packets` or a reference
-    engine would take too long.
+    Raises `InputError` for an unknown engine and where the engine cannot play the design, and `EventBudgetError` where
+    `packets` or a reference engine would take too long.
     """
     if callable(engine):
         return with_measured(design, engine(design))
     if engine not in BUILT_IN:
         known = ", ".join(f"'{name}'" for name in BUILT_IN)
-        raise Refusal(f"{known}, or a callable Design -> Result", f"'{engine}'", where="engine")
+        fix = suggest_nearest(engine, BUILT_IN)
+        raise InputError([Problem(("engine",), f"{known}, or a callable Design -> Result", f"'{engine}'", fix)])
     if not isinstance(design, Design):
         raise TypeError(f"expected a Design, got a {type(design).__name__}: load_design reads files and mappings")
     settled = settle(design)

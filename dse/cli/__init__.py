@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import gc
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -53,11 +54,19 @@ exit status: 0 done, 1 the run failed, 2 bad input, 130 interrupted (143 by SIGT
 """
 
 
+_WRONG_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with one-line errors that name the help."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the message, and exit with 2."""
+        """Print the message, with the word that was meant where that is near, and exit with 2."""
+        if wrong := _WRONG_CHOICE.search(message):
+            from simcore.document.problem import suggest_nearest
+
+            meant = suggest_nearest(wrong[1], re.findall(r"[\w.-]+", wrong[2]))
+            message = f"{message[: wrong.start()]}invalid choice '{wrong[1]}'; {meant}" if meant else message
         self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
 
 

@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
             raise KeyboardInterrupt
         reported = _report(folder, progress, proving)
     record = _print_report(reported, options.json)
-    proven = ended == "exhausted" and record.proof is not None  # then the proof says it
+    proven = ended == "exhausted" and (record.proof is not None or len(record.trials) >= space.count())
     if ended in ENDED and len(record.trials) < settings.trials and not proven:
         print(ENDED[ended].format(trials=len(record.trials)), file=sys.stderr)
     _print_without_value(options.space, space, record)

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     from dse.door.progress import Phases
     from dse.report.counted import convert_units
-    from dse.report.pick import pick
+    from dse.report.pick import ROBUST, pick
     from dse.report.show import gather_facts, print_shown, shown_document
     from dse.report.summary import summarize
     from dse.run.document import open_study
@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
     record = convert_units(record_in(study, bounded=False))
     if not record.trials:
         raise InputError([Problem((), "a journal with trials", "one without any")], str(options.run_folder))
+    if options.pick not in (None, ROBUST):
+        pick(record, text=options.pick)  # a wrong word is told before anything is asked
     with Phases(options.interrupt) as phases:
         phases.phase("asking what-ifs")
         answers = answers_about(record, study.space, study.engine, simulations=0, note=phases.note)

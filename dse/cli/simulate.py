@@ -64,16 +64,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _simulate(design: Design, engine: str | Engine) -> Result:
-    """The result; packets take long, so they show how far they are."""
-    from simcore.simulate import simulate
-
-    if engine != "packets":
-        return simulate(design, engine)
+    """The result; what takes long shows what it does, and packets how far they are."""
     from dse.door.display import Display
     from simcore.engine.packets.progress import told
+    from simcore.simulate import simulate
 
     display = Display()
-    display.phase("packets")
+    display.phase("packets" if engine == "packets" else "simulating")
     try:
         with told(lambda done: display.show(str, done)):
             return simulate(design, engine)

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack
 
-from dse.door.options import Options, check_options
+from dse.door.options import Options, as_arguments, check_options
 from dse.door.reports import report_run
 from dse.door.run import Run
 from dse.door.watch import Caller
@@ -23,6 +23,7 @@ from dse.study.watch import WATCHER, Watcher
 from dse.whatif.subject import Study
 
 
+@as_arguments()
 def optimize(
     space: Space | str | Path | Mapping[str, Any],
     *,

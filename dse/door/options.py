@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -76,3 +79,27 @@ def _problem(entry: Any) -> Problem:
     if entry["type"] == "extra_forbidden":
         return Problem((name,), "an option of dse.optimize", f"'{name}'", suggest_nearest(name, _Asked.model_fields))
     return Problem((name,), *describe_error(entry))
+
+
+@contextmanager
+def as_arguments() -> Iterator[None]:
+    """Turns errors about options of the command line (`--sampler`) into ones about arguments (`sampler`)."""
+    try:
+        yield
+    except InputError as error:
+        source = "" if error.source in ("command line", "study") else error.source
+        raise InputError(map(_without_dashes, error.problems), source) from None
+
+
+def _without_dashes(problem: Problem) -> Problem:
+    """A problem whose place is an argument, and whose words name arguments, not options."""
+    expected, found, fix = (_OPTION.sub(_argument, text) for text in (problem.expected, problem.found, problem.fix))
+    first = tuple(_OPTION.sub(_argument, str(part)) for part in problem.path[:1])
+    return replace(problem, path=(*first, *problem.path[1:]), expected=expected, found=found, fix=fix)
+
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
+
+
+def _argument(option: re.Match[str]) -> str:
+    return option[1].replace("-", "_")

@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+from dse.door.options import as_arguments
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.pick import best_trial, numbered_trial
+from dse.report.pick import best_trial, numbered_trial, pick
 from dse.report.summary import Summary, summarize
 from dse.run.document import open_study
 from dse.run.record import record_in
@@ -97,9 +98,10 @@ class Run:
         """
         return best_trial(self._record, metric)
 
-    def design(self, trial: int | TrialRecord, workload: str | None = None) -> Design:
+    def design(self, trial: int | str | TrialRecord, workload: str | None = None) -> Design:
         """The design of a trial, to simulate, to change with `with_`, or to write down.
 
+        `trial` is one of `run.trials`, its number, or `knee` or `best:METRIC`.
         Where a cluster is bought for several workloads, that of the first one, or of `workload`. Raises `InputError`
         where there is no such trial or workload, or where the trial's design is not valid (the rule that cut it says
         why).
@@ -111,9 +113,12 @@ class Run:
             raise InputError([problem])
         return design_from(parts[name].design or {})
 
-    def _trial(self, trial: int | TrialRecord) -> TrialRecord:
+    def _trial(self, trial: int | str | TrialRecord) -> TrialRecord:
+        if isinstance(trial, str):
+            return pick(self._record, text=trial)
         return numbered_trial(self._record, trial.number if isinstance(trial, TrialRecord) else trial)
 
+    @as_arguments()
     def plot(self, kind: str = "front", *others: Run, **options: Unpack[PlotOptions]) -> Figure:
         """A figure of matplotlib: of this run, and of `others` beside it.
 

@@ -29,7 +29,7 @@ class TunedRecord:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrialRecord:
     """One distinct design that was proposed.
 
@@ -56,6 +56,10 @@ class TrialRecord:
     workloads: tuple[TunedRecord, ...] = ()
     sections: tuple[str, ...] = ()
     """The sections of the design that all workloads share."""
+
+    def __repr__(self) -> str:
+        values = "".join(f", {name} {value:.4g}" for name, value in self.values.items())
+        return f"<Trial {self.number}: {self.state}{values}>"
 
     @property
     def missed(self) -> dict[str, float]:

@@ -31,10 +31,10 @@ def export(design: Design, target: str) -> Exported:
     design = lone_job(design)
     if (tag := workload_tag(design.workload)) != USUAL:
         raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
-    npu, stacks = design.cluster.npu.name, [preset(Software, "software", name) for name in program.software]
-    if all(npu in stack.not_on for stack in stacks):
-        fix = f"name another program, or a stack that is made for {npu}, such as {usual_software(npu).name}"
-        raise InputError([Problem(("cluster", "npu"), f"an NPU that {target} runs on", npu, fix)])
+    npu, stacks = design.cluster.npu, [preset(Software, "software", name) for name in program.software]
+    if not any(stack.is_made_for(npu) for stack in stacks):
+        fix = f"name another program, or a stack that is made for {npu.name}, such as {usual_software(npu).name}"
+        raise InputError([Problem(("cluster", "npu"), f"an NPU that {target} runs on", npu.name, fix)])
     design = settle(design)
     if design.parallelism.other_degrees:
         expected = f"the degrees of the section in all layers: {target} makes one set of groups for the whole model"

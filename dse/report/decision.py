@@ -32,7 +32,7 @@ from dse.report.families import Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
 from dse.report.limits import describe_kept_limits, describe_near_limits
-from dse.report.machines import describe_machines
+from dse.report.machines import describe_machines, describe_sizes
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import LOOKED_AT
 from dse.report.orders import describe_orders
@@ -91,6 +91,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_kept_limits(record, summary, trial),
         describe_robust_choice(record, summary, trial),
         describe_machines(record, summary),
+        describe_sizes(summary),
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, summary, trial))

@@ -23,7 +23,8 @@ the best designs with each stack of software that the front leaves out, as `mach
 `compared` among how many feasible designs that were simulated, of how many combinations of the space (null
 where they were not counted): robustness and importance are over these alone;
 `steps` what one step of each parameter changes, `loss` as a share of the value before (`dse.whatif.steps`; null where
-that was not asked), and `what_if` how much was asked. `importance` maps objective -> parameter -> share,
+that was not asked), and `what_if` how much was asked, with its `sizes` numbers of NPUs of which no design fits -> what
+the nearest lacks (`dse.whatif.sizes`). `importance` maps objective -> parameter -> share,
 `importance_near_front` likewise among the designs near the front, `importance_of_front` parameter -> share of coming
 near it (`dse.report.importance`).
 
@@ -100,6 +101,7 @@ def pareto_document(record: StudyRecord, summary: Summary) -> dict[str, Any]:
             "simulations": summary.what_if.simulations,
             "left_out": summary.what_if.left_out,
             "rivals": summary.what_if.rivals,
+            "sizes": {size: asdict(unfit) for size, unfit in summary.what_if.sizes.items()},
             "note": summary.what_if.note or None,
         },
         "families": [_family(family) for family in families(record, summary)],

@@ -89,7 +89,6 @@ def parse_objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...
         if direction not in ("minimize", "maximize"):
             fix = suggest_nearest(str(direction), ("minimize", "maximize"))
             problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
-            continue
         listed = names if isinstance(names, list) else [names]
         if not listed:
             problems.append(Problem(("objectives", direction), "at least one metric", "none", "drop it or add one"))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.space.samplers import AUTO, SAMPLERS, sampler_names
 from simcore.document.form import describe_error
-from simcore.document.problem import Problem, suggest_nearest
+from simcore.document.problem import UNKNOWN_KEY, Problem, suggest_nearest
 from simcore.metrics import METRICS
 
 MOST_TRIALS = 10**9
@@ -66,7 +66,7 @@ def parse_settings(data: Any, objectives: Sequence[str], problems: list[Problem]
             if entry["type"] == "extra_forbidden":
                 known = list(StudySettings.model_fields)
                 fix = suggest_nearest(str(path[-1]), known) or f"known keys: {', '.join(known)}"
-                problems.append(Problem(path, "a known key", f"'{path[-1]}'", fix))
+                problems.append(Problem(path, UNKNOWN_KEY, f"'{path[-1]}'", fix))
             else:
                 problems.append(Problem(path, *describe_error(entry)))
         problems += _names(data, objectives)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.design.design import Design
+from simcore.design.npu import Npu
 from simcore.design.software import usual_software
 from simcore.design.workload import workload_tag
 from simcore.document.problem import Problem
@@ -20,15 +23,15 @@ def misfits(design: Design) -> Iterator[Problem]:
 
     It can be simulated as if it did, and were.
     """
-    npu, stack = design.cluster.npu.name, design.software
+    npu, stack = design.cluster.npu, design.software
     if design.jobs is not None or not kind_of(design.workload).trained:
         return
     usual = usual_software(npu, workload_tag(design.workload)).name
     if not stack.trains:
         fix = f"use one that does, such as {usual}"
         yield Problem(("software",), "a stack that trains", stack.name, fix, rule=TRAINS)
-    if npu in stack.not_on:
-        expected, fix = f"a stack that is made for {npu}", f"use one that is, such as {usual}"
+    if not stack.is_made_for(npu):
+        expected, fix = f"a stack that is made for {npu.name}", f"use one that is, such as {usual}"
         yield Problem(("software",), expected, stack.name, fix, rule=MADE_FOR)
 
 
@@ -37,7 +40,7 @@ def usual_stack(document: Mapping[str, Any]) -> str | None:
 
     None where there are several.
     """
-    npus = {*_names_of_npus(document.get("cluster"))} or {""}
+    npus = [*_npus_of(document.get("cluster"))] or [None]
     stacks = {usual_software(npu, kind).name for npu in npus for kind in _kinds_of(document)}
     return stacks.pop() if len(stacks) == 1 else None
 
@@ -66,16 +69,24 @@ def _alternatives(value: Any) -> list[Any]:
     return list(value["choice"]) if isinstance(value, dict) and isinstance(value.get("choice"), list) else [value]
 
 
-def _names_of_npus(cluster: Any) -> Iterator[str]:
-    """The names of the NPUs of a cluster, or of its alternatives."""
+def _npus_of(cluster: Any) -> Iterator[Npu | None]:
+    """The NPUs of a cluster, or of its alternatives; None for one that cannot be read."""
     if isinstance(cluster, list):
         for entry in cluster:
-            yield from _names_of_npus(entry)
+            yield from _npus_of(entry)
     elif isinstance(cluster, dict):
         for key, value in cluster.items():
             if key == "npu":
-                listed = value["choice"] if isinstance(value, dict) and "choice" in value else [value]
-                for npu in listed:
-                    yield str(npu.get("name") or npu.get("base") or "") if isinstance(npu, dict) else str(npu)
+                yield from map(_read_npu, _alternatives(value))
             else:
-                yield from _names_of_npus(value)
+                yield from _npus_of(value)
+
+
+def _read_npu(section: Any) -> Npu | None:
+    """The NPU of a section, with its own platform and name, and else what it is a variation of."""
+    given = section if isinstance(section, dict) else {"base": section}
+    base = given.get("base")
+    if base not in catalog.section("npus"):
+        return None
+    own = {key: given[key] for key in ("platform", "name") if isinstance(given.get(key), str)}
+    return preset(Npu, "npus", base).model_copy(update=own)

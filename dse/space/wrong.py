@@ -14,7 +14,7 @@ from dse.space.split.solve import unsolvable_problems
 from dse.space.stack import MADE_FOR, TRAINS
 from dse.space.variations import variations
 from simcore.check.load import parse_design
-from simcore.document.problem import Path, Problem, Refusal
+from simcore.document.problem import UNKNOWN_KEY, Path, Problem, Refusal
 from simcore.metrics import METRICS
 
 _FATAL_RULES = (
@@ -67,8 +67,9 @@ def problems_elsewhere(template: Any, known: Sequence[Problem]) -> list[Problem]
     split_unread = any(problem.path[:2] == ("cluster", "bandwidth") for problem in known)
     for filled in variations(template):
         for problem in (_locate_in_file(broken, filled) for broken in parse_design(filled.document)[1]):
+            own = problem.expected == UNKNOWN_KEY  # whatever it holds
             follows = any(_is_inside(problem.path, its.path) or _is_inside(its.path, problem.path) for its in known)
-            if not follows and not (split_unread and problem.path[-1] == "bandwidth"):
+            if (own or not follows) and not (split_unread and problem.path[-1] == "bandwidth"):
                 problems[problem] = None
     return _told_once(problems)
 
@@ -84,7 +85,7 @@ def _is_inside(path: Path, whole: Path) -> bool:
 
 def _locate_in_file(problem: Problem, filled: FilledDocument) -> Problem:
     """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
-    if problem.expected == "a known key":
+    if problem.expected == UNKNOWN_KEY:
         return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
     return replace(problem, path=filled.source(problem.path))
 

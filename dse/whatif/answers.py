@@ -150,6 +150,16 @@ class Scenarios:
         return {**self.others, **self.members}
 
 
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """What the nearest design lacks of those that do not fit."""
+
+    missing: float
+    """The memory that it would need beside its own, as a share of that."""
+    mend: str
+    """The setting with which it would fit, and which no design of the space has; empty where there is none."""
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """All answers about one study."""
@@ -170,6 +180,8 @@ class WhatIf:
     """How sure the front is; None where that was not asked."""
     no_scenarios: str = ""
     """Why it was not asked, where it was not."""
+    sizes: Mapping[str, Unfit] = field(default_factory=dict)
+    """Number of NPUs of which no design fits, in words -> what its nearest design lacks (`dse.whatif.sizes`)."""
 
     @property
     def robust(self) -> int | None:

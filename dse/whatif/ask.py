@@ -22,6 +22,7 @@ from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, r
 from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
+from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from simcore.engine.registry import BUILT_IN
 
@@ -55,7 +56,8 @@ def answers_about(
     evaluator = Evaluator(space.objectives, space.constraints, engine)
     simulate = _Memory(evaluator, allowed, note)
     if not why:
-        asked = _ask_questions(record, space, simulate, allowed)
+        sizes = sizes_that_do_not_fit(record, space, _Memory(evaluator, allowed, note))
+        asked = replace(_ask_questions(record, space, simulate, allowed), sizes=sizes)
     unsure = _reason_without_scenarios(record, space, engine)
     if unsure:
         return replace(asked, no_scenarios=unsure)

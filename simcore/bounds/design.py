@@ -308,7 +308,7 @@ def _context(document: Mapping[str, Any], npu: Npu) -> float:
     if "software" not in document:
         return 0.0
     software: Software = _resolve_entry(Software, "software", document["software"])
-    return software.memory.beside_tensors(npu.name, 0)
+    return software.memory.beside_tensors(npu.platform, 0)
 
 
 def totals_of(workload: Workload) -> Totals | None:

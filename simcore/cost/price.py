@@ -62,6 +62,9 @@ def price_problems(design: Design) -> list[Problem]:
         return unknown
     if prices.by_parts:
         return [*pieces_of(design).problems, *pool_price_problems(design)]
+    if not prices.name and (lacking := _unpriced(design)):
+        fix = "beside the other prices of a list, name it: 'cost: {base: libra, ...}'"
+        return [Problem(("cost",), f"prices of {', '.join(lacking)}", "a price list without them", fix)]
     problems = [
         Problem(
             ("cluster", "dimensions", index, "tier"),
@@ -80,6 +83,19 @@ def price_problems(design: Design) -> list[Problem]:
         fix = "add 'price' to the NPU, or its name to the price list's 'npu'"
         problems.append(Problem(("cluster", "npu"), f"an NPU priced in '{prices.name}'", found, fix))
     return problems
+
+
+def _unpriced(design: Design) -> list[str]:
+    """What a price list of one's own would have to price, and does not."""
+    prices, npu = design.cost, design.cluster.npu
+    unsold = (
+        f"a {element} in tier {dimension.tier}"
+        for dimension in design.cluster.dimensions
+        for element in elements(dimension)
+        if not _is_sold(prices, dimension, element)
+    )
+    unpriced = not prices.free_npus and npu.name not in prices.npu and npu.price is None
+    return [*dict.fromkeys(unsold), *([f"NPU {npu.name}" if npu.name else "the NPU"] if unpriced else [])]
 
 
 def _unknown_parts(design: Design) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -12,6 +12,9 @@ from simcore.design.curve import Curve
 from simcore.document.field import Count, Flag, Frozen, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, ComputeRate, Money, Power, Size, Time, Work
+
+Platform = Literal["cuda", "rocm", "xla", "synapse"]
+"""What programs an NPU: NVIDIA's CUDA, AMD's ROCm, the XLA compiler of TPUs, Intel's Synapse of Gaudis."""
 
 
 class NpuMemory(Frozen):
@@ -107,6 +110,8 @@ class Npu(Frozen):
     """An accelerator."""
 
     name: str = ""
+    platform: Platform = "cuda"
+    """What programs it, which says the software that is made for it."""
     peak: dict[Precision, Annotated[ComputeRate, Field(gt=0)]]
     """Dense peak by precision [FLOP/s]."""
     memory: NpuMemory

@@ -9,12 +9,13 @@ override it.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
 from simcore.catalog.preset import named, preset
 from simcore.collective.routed import Library
+from simcore.design.npu import Npu, Platform
 from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size, Time
@@ -62,12 +63,12 @@ class StackMemory(Frozen):
     """Of the process, its kernels and libraries [B]."""
     communicator: Annotated[Size, Field(ge=0)]
     """Buffers of each parallel group of more than one NPU [B]."""
-    left_out_on: tuple[str, ...] = ()
-    """NPUs of the catalogue whose usable memory leaves both out already."""
+    left_out_on: tuple[Platform, ...] = ()
+    """Platforms of NPUs whose usable memory leaves both out already."""
 
-    def beside_tensors(self, npu: str, groups: int) -> float:
-        """What a process with so many parallel groups takes of such an NPU beside its tensors [B]."""
-        return 0.0 if npu in self.left_out_on else self.context + self.communicator * groups
+    def beside_tensors(self, platform: Platform, groups: int) -> float:
+        """What a process with so many parallel groups takes of an NPU of such a platform beside its tensors [B]."""
+        return 0.0 if platform in self.left_out_on else self.context + self.communicator * groups
 
 
 Key = Literal["tensor", "pipeline", "context", "expert", "zero", "schedule", "interleave", "data_overlap"]
@@ -147,8 +148,10 @@ class Software(Frozen):
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
     measured_zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] = ()
     """ZeRO stages of these iterations; empty: not known."""
+    made_for: tuple[Platform, ...] = get_args(Platform)
+    """Platforms of the NPUs that it is made for."""
     not_on: tuple[str, ...] = ()
-    """Names of NPUs that it is not made for."""
+    """Names of NPUs of these platforms that it is not made for."""
     not_in: tuple[Precision, ...] = ()
     """Precisions in which it trains nothing."""
     only: Only = {}
@@ -174,6 +177,10 @@ class Software(Frozen):
     def routed_launch_seconds(self) -> float:
         """The same where only routing tells how much there is to do [s]."""
         return self.launch.eager if self.execution == "graph" else self.launch_seconds
+
+    def is_made_for(self, npu: Npu) -> bool:
+        """Whether it is made for such an NPU."""
+        return npu.platform in self.made_for and npu.name not in self.not_on
 
     def running_on(self, npu: str) -> Software:
         """The stack as it is on such an NPU; of one stack the same object for all of them."""
@@ -209,13 +216,13 @@ _USUAL_OF = {
 Each NPU has one of them."""
 
 
-def usual_software(npu: str = "", kind: str = "") -> Software:
+def usual_software(npu: Npu | None = None, kind: str = "") -> Software:
     """The stack of a design that names none: the first usual one for its kind of workload that is made for its NPUs.
 
-    `npu` is their name in the catalogue, `kind` one of `simcore.design.workload.KINDS`.
+    `kind` is one of `simcore.design.workload.KINDS`; NPUs that are not known are programmed in CUDA.
     """
     usual = (preset(Software, "software", name) for name in _USUAL_OF.get(kind, _USUAL))
-    return next(stack for stack in usual if npu not in stack.not_on)
+    return next(stack for stack in usual if npu is None or stack.is_made_for(npu))
 
 
 NamedSoftware = Annotated[Software, *named(Software, "software")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simcore.document.problem import Refusal
+from simcore.document.problem import UNKNOWN_KEY, Refusal
 
 MOST_SHOWN = 60
 """Characters of a value that a message shows."""
@@ -15,7 +15,7 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
     """What one error of `ValidationError.errors()` expected, what it found, and the fix."""
     kind, found = entry["type"], entry["input"]
     if kind == "extra_forbidden":
-        return "a known key", f"'{entry['loc'][-1]}'", ""
+        return UNKNOWN_KEY, f"'{entry['loc'][-1]}'", ""
     if kind == "missing":
         return "this required key", "nothing", f"add '{entry['loc'][-1]}'"
     if kind == "value_error":

@@ -15,6 +15,9 @@ from functools import lru_cache
 
 Path = tuple[str | int, ...]
 
+UNKNOWN_KEY = "a known key"
+"""What is expected where a document has a key that means nothing there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

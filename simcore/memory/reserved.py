@@ -33,7 +33,7 @@ def slack_of(design: Design) -> float:
 
 def bytes_beside_tensors(design: Design) -> float:
     """Bytes of the process's context and of the buffers of its communicators."""
-    return design.software.memory.beside_tensors(design.cluster.npu.name, count_communicators(design))
+    return design.software.memory.beside_tensors(design.cluster.npu.platform, count_communicators(design))
 
 
 def count_communicators(design: Design) -> int:

@@ -118,7 +118,7 @@ def differences(design: Design) -> tuple[str, ...]:
     if design.system.active_chunks != 1:
         found.append("chunks do not overlap their latencies in ASTRA-sim (here active_chunks is not 1)")
     if design.system.inter_dimension != "baseline":
-        found.append("ASTRA-sim 2.x has no themis: chunks take the baseline order")
+        found.append(f"ASTRA-sim 2.x has no {design.system.inter_dimension}: chunks take the baseline order")
     elif design.cluster.at_once:
         found.append("chunks begin on the innermost dimension in ASTRA-sim (`at_once` is not exported)")
     single = program_of(design).single

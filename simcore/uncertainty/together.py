@@ -33,7 +33,7 @@ from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
 
-_MEANT = ("trains", "measured_zero", "not_on", "not_in", "only", "only_with", "on", "schedule")
+_MEANT = ("trains", "measured_zero", "made_for", "not_on", "not_in", "only", "only_with", "on", "schedule")
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
 
 _PLANS = {"training_precision"}

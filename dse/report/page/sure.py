@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import recommended
 from dse.report.intervals import interval_of
-from dse.report.machines import describe_machines
+from dse.report.machines import describe_machines, describe_sizes
 from dse.report.page.base import Column, Section, escape_html, front_rows, paragraphs, shown_note, table, trial_name
 from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary
@@ -120,7 +120,7 @@ def _notes(record: StudyRecord, summary: Summary) -> list[str]:
             f"all {format_number(len(scenarios.contenders))} contenders: how often none of them dominates the design, "
             "and its regret: by which share another one is better in every objective at once."
         )
-    said.append(describe_machines(record, summary))
+    said += [describe_machines(record, summary), describe_sizes(summary)]
     said.append(describe_scope(summary))
     if summary.what_if.batches:
         rivals = summary.what_if.rivals

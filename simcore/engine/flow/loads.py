@@ -363,6 +363,13 @@ def links_that_matter(
 
 
 def _undominated(columns: Floats) -> list[int]:
-    """The columns that no other one reaches in every row."""
-    count = columns.shape[1]
-    return [a for a in range(count) if not any((columns[:, b] >= columns[:, a]).all() for b in range(count) if b != a)]
+    """The columns that no other one reaches in every row; `columns` are different, in lexicographic order.
+
+    A column that reaches another one comes after it, and is reached itself by none or by one that is kept.
+    """
+    rows = np.ascontiguousarray(columns.T)
+    kept: list[int] = []
+    for at in range(len(rows) - 1, -1, -1):
+        if not (rows[kept] >= rows[at]).all(axis=1).any():
+            kept.append(at)
+    return kept[::-1]

@@ -254,7 +254,13 @@ def test_reports_hold_the_answers(study: tuple[StudyRecord, Path]) -> None:
     member = document["front"][0]
     assert {at["factor"] for at in member["robustness"]["batches"]} == {0.5, 2.0}
     assert set(member["steps"][0]) == {"moved", "before", "after", "state", "why", "loss"}
-    assert document["what_if"] == {"simulations": 200, "left_out": 0, "rivals": summary.what_if.rivals, "note": None}
+    assert document["what_if"] == {
+        "simulations": 200,
+        "left_out": 0,
+        "rivals": summary.what_if.rivals,
+        "sizes": {},
+        "note": None,
+    }
     assert "robust: batch x0.5" in csv_text(pareto_table(record, summary))
     page = report_html(record, summary)
     assert "Sensitivity: one step from each design" in page

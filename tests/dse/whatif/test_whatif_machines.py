@@ -26,8 +26,9 @@ from dse.run.settings import Settings
 from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
 from dse.whatif.batches import rivals
+from dse.whatif.climb import Climb
 from dse.whatif.drawn import draw_trials
-from dse.whatif.machines import _Climb, _why_barred, best_elsewhere, machine_of, stack_of
+from dse.whatif.machines import _why_barred, best_elsewhere, machine_of, stack_of
 from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
@@ -195,7 +196,7 @@ def test_a_machine_on_which_every_design_breaks_a_limit_has_none(tmp_path: Path)
 def test_a_barred_machine_is_told_with_what_more_of_it_would_break(fastest: tuple[StudyRecord, Path]) -> None:
     record, space = fastest[0], tiny("iteration_time")
     nearest = replace(next(iter(record.feasible_trials)), error="iteration_time <= 1 s missed by 9 %")
-    climb = _Climb(record, space, lambda _: pytest.fail("nothing is simulated"), FASTEST, 0)
+    climb = Climb(record, space, lambda _: pytest.fail("nothing is simulated"), machine_of, FASTEST, 0)
     assert nearest.design is not None
     cluster = nearest.design["cluster"]
     inner, outer = cluster["dimensions"]
@@ -219,7 +220,9 @@ def test_a_barred_machine_is_told_with_what_more_of_it_would_break(fastest: tupl
 
 
 def test_what_misses_a_limit_by_far_is_nearer_than_what_does_not_fit(fastest: tuple[StudyRecord, Path]) -> None:
-    climb = _Climb(fastest[0], tiny("iteration_time"), lambda _: pytest.fail("nothing is simulated"), FASTEST, 0)
+    climb = Climb(
+        fastest[0], tiny("iteration_time"), lambda _: pytest.fail("nothing is simulated"), machine_of, FASTEST, 0
+    )
     missed = Outcome("a", "infeasible", {"iteration_time": 9.0}, {"iteration_time <= 1 s": 0.9}, {}, metrics={})
     cut = Outcome("b", "cut", {"iteration_time": 1.0}, {"fits": 0.01}, {}, cut_by="fits")
     assert climb._rank(missed) < climb._rank(cut)

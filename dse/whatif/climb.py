@@ -1,0 +1,183 @@
+"""A short search downhill among the designs of a space that are alike in something: a machine, a number of NPUs.
+
+It goes over the steps that reports ask about (`dse.whatif.steps`), from the study's own best design of the kind, from
+designs near the front that are moved to it and from others drawn at random: first towards feasible designs, then
+towards those whose objectives are together the least behind the front's knee.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.space.draw import RandomDraw
+from dse.space.space import Space
+from dse.whatif.answers import DOES_NOT_FIT
+from dse.whatif.batches import describe_broken, rivals
+from dse.whatif.steps import Neighbour, steps_around
+from simcore.check.load import parse_design
+
+_LOOKS = 20
+"""Designs that may be looked at for each simulation: most are cut, which takes a fraction of its time."""
+_MOVED, _DRAWN = 12, 200
+"""Designs of the front, and near it, that are moved to a kind; designs of the space that are drawn."""
+_CLIMBS = 4
+"""Starts from which the search goes on, the best ones."""
+
+Simulate = Callable[[Mapping[str, Any]], Outcome]
+Named = Callable[[Mapping[str, Any] | None], str]
+"""The kind of a design document; empty where it has none."""
+Rank = tuple[int, float]
+"""0 and how far behind the knee the objectives are together; or by how much constraints are missed, after 1 in a
+simulation, after 2 before one, after 3 where a rule is broken."""
+Ranked = tuple[Rank, TrialRecord]
+
+
+def starts_by_kind(record: StudyRecord, space: Space, named: Named) -> dict[str, list[TrialRecord]]:
+    """Kind -> designs to start from.
+
+    First the front and the trials nearest to it, moved to the kind, of each choice of degrees one; then designs that
+    are drawn at random.
+    """
+    starts: dict[str, list[TrialRecord]] = {}
+    seen = set()
+    for trial in (*record.front[:_MOVED], *rivals(record, _MOVED)):
+        job = json.dumps((trial.design or {}).get("parallelism"), sort_keys=True)
+        if job not in seen:
+            seen.add(job)
+            for moved in _neighbours(space, trial):
+                starts.setdefault(named(moved.design), []).append(moved)
+    rng = np.random.default_rng(record.seed)
+    for _ in range(_DRAWN):
+        try:
+            filled = space.fill(RandomDraw(rng))
+        except ValueError:
+            continue  # an expression without a value: the space has no such design
+        starts.setdefault(named(filled.document), []).append(_unknown(filled.params, filled.document))
+    return {name: found for name, found in starts.items() if name}
+
+
+def _neighbours(space: Space, trial: TrialRecord) -> Iterator[TrialRecord]:
+    """The designs one step from a trial, not evaluated yet, as trials of no study."""
+    near = steps_around(space, trial)
+    for neighbour in () if near is None else near.neighbours():
+        yield _unknown(_params(trial, neighbour), neighbour.document)
+
+
+def _unknown(params: Mapping[str, Any], document: Any) -> TrialRecord:
+    return TrialRecord(-1, "cut", {}, params, {}, document)
+
+
+def _params(trial: TrialRecord, neighbour: Neighbour) -> dict[str, Any]:
+    after = {path: pair[1] for path, pair in neighbour.changes.items()}
+    return {path: value for path, value in {**trial.params, **after}.items() if value is not None}
+
+
+@dataclass
+class Climb:
+    """A search downhill among the designs of one kind."""
+
+    record: StudyRecord
+    space: Space
+    simulate: Simulate
+    named: Named
+    kind: str
+    most: int
+    """Simulations that it may take."""
+    ends_feasible: bool = False
+    """Whether any feasible design will do."""
+    simulated: int = 0
+    looked: int = 0
+    _missed: list[tuple[Mapping[str, Any], frozenset[str]]] = field(default_factory=list)
+    """Each design that was looked at, and the constraints that it breaks."""
+    _feasible: bool = False
+    """Whether one was."""
+
+    def limits_beyond(self, nearest: TrialRecord) -> list[str]:
+        """The constraints that all valid designs break that were looked at on more NPUs than the nearest one has."""
+        npus = count_npus(nearest.design)
+        larger = [missed for design, missed in self._missed if VALID not in missed and count_npus(design) > npus]
+        return sorted(frozenset.intersection(*larger)) if larger else []
+
+    def run(self, starts: Sequence[TrialRecord], own: Ranked | None = None) -> Ranked | None:
+        """The best design that was found, evaluated; None where none could be. `own` is one that was found before."""
+        looked = [own, *(self._look(start) for start in starts if self._may_look(self.most // 2))]
+        known = sorted((ranked for ranked in looked if ranked is not None), key=lambda ranked: ranked[0])
+        found = [self._climb(ranked) for ranked in known[:_CLIMBS]]
+        return min(found, key=lambda ranked: ranked[0], default=None)
+
+    def _climb(self, best: Ranked) -> Ranked:
+        """The first better neighbour of each design, until none is better or the simulations are used up."""
+        while True:
+            for neighbour in _neighbours(self.space, best[1]):
+                if not self._may_look(self.most):
+                    return best
+                ranked = self._look(neighbour) if self.named(neighbour.design) == self.kind else None
+                if ranked is not None and ranked[0] < best[0]:
+                    best = ranked
+                    break
+            else:
+                return best
+
+    def _may_look(self, most: int) -> bool:
+        done = self.ends_feasible and self._feasible
+        return not done and self.simulated < most and self.looked < most * _LOOKS
+
+    def _look(self, other: TrialRecord) -> Ranked | None:
+        """A design, evaluated; None where the space has no such design, or it failed."""
+        assert other.design is not None
+        try:
+            outcome = self.simulate(other.design)
+        except ValueError:
+            return None
+        self.looked += 1
+        self.simulated += outcome.metrics is not None
+        if outcome.state == "failed":
+            return None
+        self._feasible |= outcome.state == "feasible"
+        self._missed.append((other.design, frozenset(name for name, by in outcome.violations.items() if by > 0)))
+        return self._rank(outcome), replace(
+            other,
+            state=outcome.state,
+            values=outcome.values,
+            violations=outcome.violations,
+            design=outcome.design,
+            metrics=outcome.metrics,
+            error=outcome.error or _broken(outcome),
+        )
+
+    def _rank(self, outcome: Outcome) -> Rank:
+        if outcome.state != "feasible":
+            missed = sum(missed for missed in outcome.violations.values() if missed > 0)
+            broken = outcome.violations.get(VALID, 0.0) > 0
+            return 3 if broken else 2 if outcome.metrics is None else 1, missed
+        return 0, behind_knee(self.record, outcome.values)
+
+
+def _broken(outcome: Outcome) -> str:
+    """What a design breaks, and by how much where that is known."""
+    missed = [(name, by) for name, by in outcome.violations.items() if by > 0]
+    if outcome.cut_by == "fits" and len(missed) == 1:
+        return f"{DOES_NOT_FIT}, {100 * missed[0][1]:.2g} % more memory would be needed"
+    if outcome.metrics is None:
+        return describe_broken(outcome)
+    return ", ".join(f"{name} missed by {100 * by:.2g} %" for name, by in missed)
+
+
+def behind_knee(record: StudyRecord, values: Mapping[str, float]) -> float:
+    """How far behind the front's knee the objectives are together."""
+    base = record.knee or record.front[0]
+    behind = [o.loss(base.values[o.name], values[o.name]) for o in record.objectives]
+    return sum(share for share in behind if share is not None)
+
+
+def count_npus(document: Mapping[str, Any] | None) -> int:
+    """The NPUs of a design document; 0 where they are not known."""
+    design = parse_design(document or {})[0]
+    return 0 if design is None else design.cluster.npus

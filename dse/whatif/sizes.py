@@ -1,0 +1,79 @@
+"""The numbers of NPUs that a space has and no design of which fits, and what the space leaves out that would make it.
+
+A front says nothing of such a size, as if it were never the better choice; but perhaps only a setting is missing from
+the space, such as recomputation. What is ruled out by a limit on time or money is the architect's own wish, and is not
+told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.space import Space
+from dse.whatif.answers import Unfit
+from dse.whatif.batches import rivals
+from dse.whatif.climb import Climb, Simulate, count_npus, starts_by_kind
+
+MOST = 8
+"""Sizes that a space may have, else none is looked at."""
+_SIMULATIONS = 8
+"""Most simulations for one size: one feasible design is enough."""
+_OWN = 200
+"""Trials of the study that are looked at, the nearest to its front."""
+_MENDS: tuple[tuple[str, Any], ...] = (("recompute", "selective"), ("recompute", "full"), ("zero", 1), ("zero", 3))
+"""Keys of `parallelism`, and values that make a job fit: what costs the least time first."""
+
+
+def sizes_that_do_not_fit(record: StudyRecord, space: Space, simulate: Simulate) -> dict[str, Unfit]:
+    """Size, in words -> what its nearest design lacks.
+
+    `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), the space has no such
+    design. Empty where all sizes of the space have a feasible design, or its sizes are too many.
+    """
+    if not any(constraint.is_fits for constraint in space.constraints):
+        return {}
+    starts = starts_by_kind(record, space, size_of)
+    if not 1 < len(starts) <= MOST:
+        return {}
+    known = {size_of(trial.design) for trial in (*record.front, *rivals(record, _OWN))}
+    of_space = {_settings(trial.design) for trials in starts.values() for trial in trials}
+    found: dict[str, Unfit] = {}
+    for size in sorted(starts.keys() - known, key=lambda size: count_npus(starts[size][0].design)):
+        climb = Climb(record, space, simulate, size_of, size, _SIMULATIONS, ends_feasible=True)
+        nearest = climb.run(starts[size])
+        if nearest is not None and nearest[1].violations.get("fits", 0.0) > 0:
+            found[size] = Unfit(nearest[1].violations["fits"], _find_mend(nearest[1], simulate, of_space))
+    return found
+
+
+def size_of(document: Mapping[str, Any] | None) -> str:
+    """How many NPUs a design document has, in words; empty where that is not known."""
+    npus = count_npus(document)
+    return f"{npus:,} NPUs" if npus else ""
+
+
+def _find_mend(nearest: TrialRecord, simulate: Simulate, of_space: set[tuple[Any, ...]]) -> str:
+    """The setting that would make a design feasible and that no design of the space has; empty where none would."""
+    parallelism = _parallelism(nearest.design)
+    for place, (key, value) in enumerate(_MENDS):
+        if any(settings[place] for settings in of_space):
+            continue
+        try:
+            outcome = simulate({**(nearest.design or {}), "parallelism": {**parallelism, key: value}})
+        except ValueError:
+            continue  # the setting does not suit such a design
+        if outcome.state == "feasible":
+            return f"{key} {value}"
+    return ""
+
+
+def _settings(document: Mapping[str, Any] | None) -> tuple[bool, ...]:
+    """Which of the settings that make a job fit a design has."""
+    return tuple(_parallelism(document).get(key) == value for key, value in _MENDS)
+
+
+def _parallelism(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    found = (document or {}).get("parallelism")
+    return found if isinstance(found, Mapping) else {}

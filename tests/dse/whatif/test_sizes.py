@@ -1,0 +1,84 @@
+"""Numbers of NPUs on which no design fits: told, with what the nearest lacks and what would make it fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from asked_studies import answer_what_if
+
+from dse.report.decision import describe_decision
+from dse.report.front import pareto_json
+from dse.report.summary import Summary, summarize
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
+from dse.space.space import space_from
+from simcore.document.text import parse_document
+
+SPACE = """
+workload: {model: llama3-70b, global_batch: 256, sequence_length: 8192, precision: bf16}
+parallelism:
+  degrees: {product: npus, of: [tensor, pipeline, data], limits: {tensor: [8, 8], pipeline: [1, 8]}}
+  zero: 1
+  sequence_parallel: true
+  recompute: {choice: [none, selective]}
+cluster:
+  npu: h100-80gb
+  dimensions:
+    - {topology: switch, size: 8, bandwidth: 450 GB/s, latency: 1 us, tier: node}
+    - {topology: switch, size: {choice: [2, 4, 32]}, bandwidth: 50 GB/s, latency: 5 us, tier: pod}
+objectives: {minimize: [iteration_time]}
+"""
+
+
+def summary_of(tmp_path: Path, **sections: Mapping[str, Any]) -> tuple[Summary, list[str]]:
+    """Of every design of the space: the summary with all answers, and the decision's sentences."""
+    document = yaml.safe_load(SPACE)
+    document = {**document, **{name: {**document.get(name, {}), **its} for name, its in sections.items()}}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "sizes")
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    summary = summarize(record, answer_what_if(record, tmp_path / "run"))
+    pareto = json.loads(pareto_json(record, summary))["what_if"]["sizes"]
+    assert pareto == {name: {"missing": its.missing, "mend": its.mend} for name, its in summary.what_if.sizes.items()}
+    return summary, [each for each in describe_decision(record, summary).sentences if "No design fits" in each]
+
+
+def test_a_size_is_told_with_the_setting_that_the_space_leaves_out(tmp_path: Path) -> None:
+    summary, told = summary_of(tmp_path)
+    ((size, its),) = summary.what_if.sizes.items()
+    assert (size, its.mend) == ("16 NPUs", "recompute full")
+    assert 0 < its.missing < 1
+    by = f"{100 * its.missing:.0f} %"
+    assert told == [
+        f"No design fits the memory of 16 NPUs (by {by}); with recompute full, which the space leaves out, one would."
+    ]
+
+
+def test_the_setting_is_not_told_where_the_space_has_it(tmp_path: Path) -> None:
+    every = {"recompute": {"choice": ["none", "selective", "full"]}, "zero": {"choice": [0, 1, 2, 3]}}
+    summary, told = summary_of(tmp_path, workload={"model": "llama3-405b"}, parallelism=every)
+    assert {size: its.mend for size, its in summary.what_if.sizes.items()} == {"16 NPUs": "", "32 NPUs": ""}
+    assert len(told) == 1
+    assert ", nor of 32 NPUs (by " in told[0]
+    assert "leaves out" not in told[0]
+
+
+def test_nothing_is_told_where_every_size_fits(tmp_path: Path) -> None:
+    summary, told = summary_of(tmp_path, workload={"model": "llama3-8b"})
+    assert (dict(summary.what_if.sizes), told) == ({}, [])
+
+
+def test_sizes_that_only_miss_another_limit_are_not_told(tmp_path: Path) -> None:
+    """32 NPUs are too dear for the limit: that is the architect's wish."""
+    document = yaml.safe_load(SPACE)
+    document["workload"]["model"] = "llama3-8b"
+    document["constraints"] = ["fits", "cluster.dimensions[1].size <= 4"]
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "sizes")
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    assert not summarize(record, answer_what_if(record, tmp_path / "run")).what_if.sizes
