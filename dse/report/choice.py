@@ -99,7 +99,10 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
         if not is_less_sure(summary, trial.number, picked.number)
     ]
     least = min((found for found, _ in as_good), default=own)
-    return balanced(record, [trial for found, trial in as_good if found == least]).number if least < own else number
+    if own <= least:
+        return number
+    best = [trial for found, trial in as_good if found == least]
+    return quickest_alike(record, balanced(record, best), ROOM, lambda other: other in best).number
 
 
 def busier(record: StudyRecord, summary: Summary, number: int) -> int:

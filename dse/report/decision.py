@@ -31,8 +31,9 @@ from dse.report.choice import (
 from dse.report.families import Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
+from dse.report.left_out import describe_sizes, describe_solved
 from dse.report.limits import describe_kept_limits, describe_near_limits
-from dse.report.machines import describe_machines, describe_sizes
+from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import LOOKED_AT
 from dse.report.orders import describe_orders
@@ -44,6 +45,7 @@ from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room
 from dse.report.runnable import runs_otherwise
 from dse.report.speed import describe_speed
+from dse.report.straggling import describe_straggling
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
 from dse.report.values import read_result
@@ -92,6 +94,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_robust_choice(record, summary, trial),
         describe_machines(record, summary),
         describe_sizes(summary),
+        describe_solved(record, summary),
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, summary, trial))
@@ -205,7 +208,7 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     of_all = _describe_aggregate(record)
     parts = [f"Expect {_list(given)}{of_all}", describe_speed(record, trial)]
     parts += ["" if trial.workloads else describe_load(trial.metrics, trial.design)]
-    parts += [_describe_price(record, trial), _describe_draw(record, trial)]
+    parts += [describe_straggling(trial), _describe_price(record, trial), _describe_draw(record, trial)]
     parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
     return f"{'; '.join(part for part in parts if part)}."
 

@@ -45,10 +45,11 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
         return
     name, npu, other = map(clean_text, (stack.name, npu, other))
     then = format_with_unit(alike_seconds, "s", "iteration_time")
+    keys = ", ".join(f"{key}: {value}" for key, value in there._asdict().items() if value != getattr(own, key))
     yield (
         f"Recipes of {name} launch {_WORDS[own.execution]} on {npu} and {_WORDS[there.execution]} on {other}: as on "
         f"{other}, trial {trial.number} would take {then}, {format_percent(abs(change))} "
-        f"{'less' if change < 0 else 'more'}; software: {{base: {name}, execution: {there.execution}}} compares them "
+        f"{'less' if change < 0 else 'more'}; software: {{base: {name}, {keys}}} compares them "
         "alike."
     )
 

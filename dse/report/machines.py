@@ -71,15 +71,6 @@ def _describe_bought(record: StudyRecord, summary: Summary) -> str:
     )
 
 
-def describe_sizes(summary: Summary) -> str:
-    """The numbers of NPUs on which no design fits, and what would make one; empty without any."""
-    sizes = summary.what_if.sizes
-    told = [f"{size} (by {format_percent(unfit.missing)})" for size, unfit in sizes.items()]
-    mends = {unfit.mend for unfit in sizes.values()}
-    mend = f"; with {mends.pop()}, which the space leaves out, one would" if len(mends) == 1 and all(mends) else ""
-    return f"No design fits the memory of {', nor of '.join(told)}{mend}." if told else ""
-
-
 def _shortly(why: str) -> str:
     """What is wrong, as a sentence; of what to do about it only that another part of each domain would do."""
     wrong, _, fix = why.partition("; ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,13 @@ def nearest(
 def describe_changes(record: StudyRecord, trial: TrialRecord, other: TrialRecord) -> str:
     """How another trial differs in the objectives: *time +2.1 %, cost -0.5 %*; *regret 0 % to 19 %*."""
     return ", ".join(_describe_change(o, trial.values[o.name], other.values[o.name]) for o in record.objectives)
+
+
+def describe_losses(record: StudyRecord, loss: Mapping[str, float | None]) -> str:
+    """By which shares objectives become worse, or better, as `describe_changes` has it."""
+    return ", ".join(
+        f"{clean_text(short_label(o.name))} {format_change(loss[o.name], o.sign)}" for o in record.objectives
+    )
 
 
 def _describe_change(objective: Objective, before: float, after: float) -> str:

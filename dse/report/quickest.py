@@ -1,5 +1,6 @@
-"""The quickest use of the machines that are bought, where all objectives are of money that is spent whatever they do.
+"""The quickest use of the machines that are bought, where no objective says how much work they do.
 
+All are of money that is spent whatever they do, or of how much jobs slow one another, which slow jobs do less.
 On the same machines a slower design draws less, so its total cost of ownership is less: by a percent for half the work.
 Among designs of one price that is no reason to build it.
 """
@@ -17,6 +18,8 @@ from simcore.metrics import CLUSTER, is_of
 
 _DRAWN = frozenset({"cost.tco", "cost.yearly", "cost.electricity"})
 """Money of which electricity, and so the time, decides a little."""
+_AMONG_JOBS = frozenset({"slowdown", "fairness"})
+"""How much jobs slow one another, whatever they take alone."""
 _PRICE = "cost.capital"
 _SAME = 1e-3
 """Prices that differ by less of them buy the same."""
@@ -25,9 +28,9 @@ _AS_LONG = 0.01
 
 
 def is_spent_anyway(record: StudyRecord) -> bool:
-    """Whether all objectives are of what is bought, or owned, and none of what it does; not of a purchase for jobs."""
+    """Whether no objective is of how much work is done; not of a purchase for jobs."""
     names = {name for objective in record.objectives for name in objective.names}
-    return record.purchase is None and all(name in _DRAWN or is_of(name, CLUSTER) for name in names)
+    return record.purchase is None and all(name in _DRAWN | _AMONG_JOBS or is_of(name, CLUSTER) for name in names)
 
 
 def quickest_alike(

@@ -2,18 +2,21 @@
 
 An NPU without a price, a stack that is not made for it, NICs that its node is not sold with: every design with such a
 value is cut, whatever its job. Of what a job breaks only keys are asked for that mean nothing for its kind of workload,
-since few drawn jobs are any.
+since few drawn jobs are any. Where a space has few designs all are looked at, and names and switches for all
+that they break.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 
-from dse.space.draw import RandomDraw
+from dse.space.draw import Odometer, RandomDraw
 from dse.space.fill import FilledDocument
 from dse.space.order import ORDERABLE
 from dse.space.screen import design_problems
@@ -26,6 +29,8 @@ from simcore.workload.rules import NO_EXPERTS, UNUSED
 
 MOST, LEAST = 1000, 64
 """Designs that are drawn at most, and those with a value that are none before it is said."""
+FEW = 300
+"""Designs of a space that are all looked at."""
 VALUES = 64
 """Values of a hole of which each is looked at; of more, as where it is continuous, none is."""
 SHOWN = 3
@@ -44,10 +49,9 @@ class _Value:
     """What they broke first, and on which NPUs, with how many."""
     built: bool = False
 
-    @property
-    def is_known(self) -> bool:
+    def is_known(self, least: int) -> bool:
         """Whether enough was drawn of it."""
-        return self.built or len(self.drawn) >= LEAST
+        return self.built or len(self.drawn) >= least
 
 
 def barred_notices(space: Space) -> Iterator[str]:
@@ -59,9 +63,9 @@ def barred_notices(space: Space) -> Iterator[str]:
         yield f"no design of the space may be built: {problem}"
     found = _barred(space.plain)
     for value in found[:SHOWN]:
-        drawn = f"none of {len(value.drawn)} designs drawn with it may be built"
+        designs = "no design with it" if _are_few(space.plain) else f"none of {len(value.drawn)} designs drawn with it"
         ((why, _),) = value.why.most_common(1)
-        yield f"{value.path} {value.text}: {drawn}, such as on {why}"
+        yield f"{value.path} {value.text}: {designs} may be built, such as on {why}"
     if len(found) > SHOWN:
         yield f"and {len(found) - SHOWN} more such values"
 
@@ -97,11 +101,36 @@ def _designs(plain: list[Space], most: int) -> Iterator[tuple[int, FilledDocumen
             yield number, filled, design
 
 
+def _all_designs(plain: list[Space]) -> Iterator[tuple[int, FilledDocument, Design]]:
+    """Every design, numbered, with what was filled."""
+    number = count()
+    for space in plain:
+        odometer, steps = Odometer(), True
+        while steps:
+            with suppress(ValueError):  # an expression without a value: the space has no such design
+                filled = space.fill(odometer, solve=False)
+                design, _ = parse_design(filled.document)
+                if design is not None:
+                    yield next(number), filled, design
+            steps = odometer.step()
+
+
+def _are_few(plain: list[Space]) -> bool:
+    """Whether all designs are looked at: they are few, none of them has shares to be solved, or an expression."""
+    return sum(space.count() for space in plain) <= FEW
+
+
+def _least(plain: list[Space]) -> int:
+    """Designs with a value that are none before it is said."""
+    return 1 if _are_few(plain) else LEAST
+
+
 def _barred(plain: list[Space]) -> list[_Value]:
     """The values with which no design may be built; those that occur beside one of these alone are left out."""
     found: list[_Value] = []
     drawn = [values for values in _draw(plain).values() if 1 < len(values) <= VALUES]
-    barred = [value for values in drawn for value in values.values() if not value.built and value.is_known]
+    least = _least(plain)
+    barred = [value for values in drawn for value in values.values() if not value.built and value.is_known(least)]
     for value in sorted(barred, key=lambda value: -len(value.drawn)):
         if not value.drawn <= set[int]().union(*(other.drawn for other in found)):
             found.append(value)
@@ -111,18 +140,22 @@ def _barred(plain: list[Space]) -> list[_Value]:
 def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
     """The values that holes took in designs drawn, by path and text, until enough is known of all."""
     known: dict[str, dict[str, _Value]] = {}
-    asks_orders = any(map(asks_for_orders, plain))
-    for number, filled, design in _designs(plain, MOST):
+    asks_orders, few = any(map(asks_for_orders, plain)), _are_few(plain)
+    for number, filled, design in _all_designs(plain) if few else _designs(plain, MOST):
         bought = unbuildable(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
-        unused = {format_path(p.path): p for p in design_problems(design) if p.rule == UNUSED}
+        broken = design_problems(design)
+        unused = {format_path(p.path): p for p in broken if p.rule == UNUSED}
         for path, its in filled.params.items():
-            problem = unused.get(path) if path.startswith(_OF_JOB) else bought
+            named = few and isinstance(its, bool | str)  # a number is one of many, of which some suit no model
+            of_job = next(iter(broken), None) if named else unused.get(path)
+            problem = of_job if path.startswith(_OF_JOB) else bought
             value = known.setdefault(path, {}).setdefault(str(its), _Value(path, str(its)))
             value.drawn.add(number)
             value.built |= problem is None
             value.why[f"{design.cluster.npu.name}: {problem}"] += 1
         asked = (values for values in known.values() if len(values) <= VALUES)
-        if number >= LEAST and all(value.is_known for values in asked for value in values.values()):
+        enough = not few and number >= LEAST
+        if enough and all(value.is_known(LEAST) for values in asked for value in values.values()):
             break
     return known
 

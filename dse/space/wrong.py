@@ -67,7 +67,7 @@ def problems_elsewhere(template: Any, known: Sequence[Problem]) -> list[Problem]
     split_unread = any(problem.path[:2] == ("cluster", "bandwidth") for problem in known)
     for filled in variations(template):
         for problem in (_locate_in_file(broken, filled) for broken in parse_design(filled.document)[1]):
-            own = problem.expected == UNKNOWN_KEY  # whatever it holds
+            own = problem.expected == UNKNOWN_KEY and len(problem.path) == 1  # a section, whatever it holds
             follows = any(_is_inside(problem.path, its.path) or _is_inside(its.path, problem.path) for its in known)
             if (own or not follows) and not (split_unread and problem.path[-1] == "bandwidth"):
                 problems[problem] = None

@@ -160,6 +160,17 @@ class Unfit:
     """The setting with which it would fit, and which no design of the space has; empty where there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A design that recomputes all layers, with as few of them recomputed as its memory asks for."""
+
+    trial: int
+    loss: Mapping[str, float]
+    """Objective -> by which share of its value it is worse; below 0 where it is better."""
+    fullness: float
+    """Share of the memory that is reserved."""
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """All answers about one study."""
@@ -180,6 +191,8 @@ class WhatIf:
     """How sure the front is; None where that was not asked."""
     no_scenarios: str = ""
     """Why it was not asked, where it was not."""
+    solved: Solved | None = None
+    """What the design to build would be with `recompute: solve`, where the space leaves that out and it is better."""
     sizes: Mapping[str, Unfit] = field(default_factory=dict)
     """Number of NPUs of which no design fits, in words -> what its nearest design lacks (`dse.whatif.sizes`)."""
 

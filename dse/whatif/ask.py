@@ -21,6 +21,7 @@ from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
 from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
+from dse.whatif.recomputed import solve_recomputation
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
@@ -73,7 +74,8 @@ def answers_about(
     built = None if choose is None else choose(first)
     if built is None or built.design is None or built.metrics is None or first.scenarios is None:
         return first
-    return first if built.number in first.scenarios.known else compared([built])
+    found = first if built.number in first.scenarios.known else compared([built])
+    return found if why else replace(found, solved=solve_recomputation(record, space, built, simulate))
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

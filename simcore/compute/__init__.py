@@ -16,7 +16,8 @@ def times_of(design: Design) -> OperatorTimes:
     """The model of operator times of a design: of its NPU, at its precision, launched by its software."""
     software = design.running_software
     launches = software.launch_seconds, software.routed_launch_seconds
-    return operator_times(design.cluster.running_npu, design.workload.precision, launches, software.attention)
+    npu, precision = design.cluster.running_npu, design.workload.precision
+    return operator_times(npu, precision, launches, software.attention_on(npu))
 
 
 def operator_times(npu: Npu, precision: str, launches: tuple[float, float], attention: float = 1.0) -> OperatorTimes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from simcore.design.layer_range import Degrees, LayerRange, Modules, SolvedStages, Stages
 from simcore.design.parameter_server import Gradients, ParameterServer
@@ -62,7 +63,7 @@ class Parallelism(Frozen):
     schedule: Annotated[str, MemberOf(SCHEDULES)] = OF_SOFTWARE
     """Order of forward and backward passes in the pipeline; as the software has it."""
     interleave: Count = 1
-    """Model chunks of each pipeline stage (virtual stages)."""
+    """Model chunks of each pipeline stage (virtual stages); of a schedule that needs a number of them, this number."""
     first_stage_layers: Count | None = None
     """Layers of the first pipeline stage; an even share unless given."""
     last_stage_layers: Count | None = None
@@ -113,6 +114,15 @@ class Parallelism(Frozen):
     def degrees_in(self, its: LayerRange) -> Degrees:
         """Degrees of the layers of a range."""
         return Degrees(its.tensor or self.tensor, its.expert or self.expert)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_chunks(cls, data: Any) -> Any:
+        """The model chunks that a schedule must have, where they are not given."""
+        if isinstance(data, Mapping) and "interleave" not in data and data.get("schedule") in SCHEDULES:
+            chunks = SCHEDULES[data["schedule"]].chunks
+            return {**data, "interleave": chunks} if chunks else data
+        return data
 
     @property
     def other_degrees(self) -> tuple[Degrees, ...]:

@@ -111,8 +111,9 @@ class Software(Frozen):
     """Default of `parallelism.flash_attention`."""
     cross_entropy_fusion: Flag = True
     """Default of `parallelism.cross_entropy_fusion`."""
-    attention: Share = 1.0
-    """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to."""
+    attention: Share | dict[str, Share] = 1.0
+    """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to; by the name of
+    the curve where it differs, 1 on others."""
     recomputes: Literal["whole", "needed"] = "whole"
     """What runs again in a backward pass: all that a recomputed module did forward, as where an interpreter runs it
     once more; or only what a gradient needs, as where a compiler drops the rest."""
@@ -166,7 +167,7 @@ class Software(Frozen):
     sources: dict[str, str] = {}
 
     def __hash__(self) -> int:
-        return hash((self.name, self.execution, self.launch, self.overlap, self.attention, self.elementwise))
+        return hash((self.name, self.execution, self.launch, self.overlap, self.elementwise))
 
     @property
     def launch_seconds(self) -> float:
@@ -177,6 +178,12 @@ class Software(Frozen):
     def routed_launch_seconds(self) -> float:
         """The same where only routing tells how much there is to do [s]."""
         return self.launch.eager if self.execution == "graph" else self.launch_seconds
+
+    def attention_on(self, npu: Npu) -> float:
+        """Rate of its fused attention on such an NPU, over that of its curve."""
+        if not isinstance(self.attention, dict):
+            return self.attention
+        return self.attention.get(npu.curve.name, 1.0) if npu.curve is not None else 1.0
 
     def is_made_for(self, npu: Npu) -> bool:
         """Whether it is made for such an NPU."""

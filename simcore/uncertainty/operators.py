@@ -58,9 +58,8 @@ class DrawnOperators:
     @cached_property
     def _alone(self) -> OperatorTimes:
         """Times of kernels that nothing has to launch."""
-        return operator_times(
-            self.design.cluster.running_npu, self.design.workload.precision, (0.0, 0.0), self.design.software.attention
-        )
+        npu, precision = self.design.cluster.running_npu, self.design.workload.precision
+        return operator_times(npu, precision, (0.0, 0.0), self.design.software.attention_on(npu))
 
     @cached_property
     def _launches(self) -> tuple[Floats, Floats]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import recommended
 from dse.report.intervals import interval_of
-from dse.report.machines import describe_machines, describe_sizes
+from dse.report.left_out import describe_sizes
+from dse.report.machines import describe_machines
 from dse.report.page.base import Column, Section, escape_html, front_rows, paragraphs, shown_note, table, trial_name
 from dse.report.robustness import Robustness, describe_scope, robustness
 from dse.report.summary import Summary

@@ -76,7 +76,8 @@ def _title(record: StudyRecord, shown: Shown) -> str:
 def _designs(trial: TrialRecord) -> list[str]:
     if trial.design is None:
         return ["The design could not be built."]
-    return [headline(trial.decided_document)]
+    text, stack = headline(trial.decided_document), headline(trial.decided_document, ["software"])
+    return [f"{text}, {stack}" if "software" in trial.params and stack not in text else text]
 
 
 def _values(record: StudyRecord, shown: Shown) -> RenderableType:

@@ -49,7 +49,7 @@ def test_a_recipe_that_launches_otherwise_is_told_with_what_it_comes_to() -> Non
     seconds, alike = (simulate(design_from(one)).iteration_time_s for one in (document("gb200"), eager))
     assert line.startswith("Recipes of megatron-core launch as graphs on gb200 and kernel by kernel on h100-80gb: ")
     assert f"trial 0 would take {alike:.4g} s, {100 * (alike / seconds - 1):.2g} % more; " in line
-    assert line.endswith("software: {base: megatron-core, execution: eager} compares them alike.")
+    assert line.endswith("software: {base: megatron-core, execution: eager, exchange: deepep} compares them alike.")
 
 
 def test_the_line_is_among_what_a_decision_rests_on() -> None:

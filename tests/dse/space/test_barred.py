@@ -37,7 +37,7 @@ def notices(cluster: Any, **sections: Any) -> list[str]:
 
 def test_an_alternative_without_a_price_is_named_with_its_reason() -> None:
     (told,) = notices({"choice": [H100, TPU]})
-    assert told.startswith("cluster #1: none of ")
+    assert told.startswith("cluster #1: no design with it ")
     assert "may be built, such as on tpu-v5e: cluster.npu: expected a node with a price in list 'street-2025'" in told
 
 
@@ -54,7 +54,7 @@ def test_what_occurs_beside_a_named_value_alone_is_not_named_too() -> None:
 
 def test_a_stack_that_is_not_made_for_the_npus_is_named() -> None:
     (told,) = notices(TPU | {"npus": 16}, software={"choice": ["maxtext", "megatron-core"]}, cost="libra")
-    assert told.startswith("software megatron-core: none of")
+    assert told.startswith("software megatron-core: no design with it ")
 
 
 def test_what_only_jobs_break_is_not_asked_for() -> None:
@@ -64,8 +64,27 @@ def test_what_only_jobs_break_is_not_asked_for() -> None:
 def test_a_key_that_means_nothing_for_the_workload_is_named() -> None:
     workload = {"model": "dlrm-mlperf", "global_batch": 4096, "precision": "fp16"}
     (told,) = notices(H100, workload=workload, parallelism={"tensor": {"choice": [1, 2]}})
-    assert told.startswith("parallelism.tensor 2: none of ")
+    assert told.startswith("parallelism.tensor 2: no design with it ")
     assert "expected 1 (this kind of workload has no other), got 2" in told
+
+
+def test_of_a_large_space_designs_are_drawn() -> None:
+    batches = {"choice": [64 * n for n in range(1, 41)]}
+    workload = {"model": "dlrm-mlperf", "global_batch": batches, "precision": "fp16"}
+    tensor, zero = {"choice": [1, 2]}, {"choice": [0, 1]}
+    buckets = {"choice": [f"{n} MB" for n in range(1, 6)]}
+    told = notices(H100, workload=workload, parallelism={"tensor": tensor, "zero": zero, "bucket": buckets})
+    assert told[0].startswith("parallelism.tensor 2: none of ")
+    assert "designs drawn with it may be built" in told[0]
+
+
+def test_a_name_that_no_job_of_a_small_space_can_have_is_named() -> None:
+    pipelines = {"tensor": 2, "pipeline": {"choice": [2, 4]}, "interleave": 1}
+    (told,) = notices(H100, parallelism={**pipelines, "schedule": {"choice": ["1f1b", "zbv"]}})
+    assert told.startswith("parallelism.schedule zbv: no design with it may be built, such as on h100-80gb: ")
+    assert "expected 2 with schedule zbv, got 1" in told
+    del pipelines["interleave"]  # which then is what the schedule needs
+    assert notices(H100, parallelism={**pipelines, "schedule": {"choice": ["1f1b", "zbv"]}}) == []
 
 
 def test_what_is_wrong_with_every_design_alike_is_said_first() -> None:
@@ -80,7 +99,7 @@ def test_what_is_wrong_with_every_design_alike_is_said_first() -> None:
 def test_what_nobody_sells_is_named_unless_the_space_is_hypothetical() -> None:
     cluster = H100 | {"fabric": {"choice": ["dgx-h100", "dgx-b200"]}}
     (told,) = notices(cluster, cost="libra")
-    assert told.startswith("cluster.fabric dgx-b200: none of")
+    assert told.startswith("cluster.fabric dgx-b200: no design with it ")
     assert notices(cluster, cost="libra", hypothetical=True) == []
 
 

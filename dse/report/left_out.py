@@ -1,0 +1,28 @@
+"""What the space leaves out and that would matter: sizes on which nothing fits, recomputation of fewer layers."""
+
+from __future__ import annotations
+
+from dse.evaluate.record import StudyRecord
+from dse.report.nearest import describe_losses
+from dse.report.summary import Summary
+from dse.report.units import format_percent
+
+
+def describe_sizes(summary: Summary) -> str:
+    """The numbers of NPUs on which no design fits, and what would make one; empty without any."""
+    sizes = summary.what_if.sizes
+    told = [f"{size} (by {format_percent(unfit.missing)})" for size, unfit in sizes.items()]
+    mends = {unfit.mend for unfit in sizes.values()}
+    mend = f"; with {mends.pop()}, which the space leaves out, one would" if len(mends) == 1 and all(mends) else ""
+    return f"No design fits the memory of {', nor of '.join(told)}{mend}." if told else ""
+
+
+def describe_solved(record: StudyRecord, summary: Summary) -> str:
+    """How much better the design to build would be with fewer layers recomputed; empty where that is not so."""
+    solved = summary.what_if.solved
+    if solved is None:
+        return ""
+    return (
+        f"The space leaves out 'recompute: solve' (as few layers as memory asks for). With it trial {solved.trial} has "
+        f"{describe_losses(record, solved.loss)}, and its memory is {format_percent(solved.fullness)} full."
+    )
