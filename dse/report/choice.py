@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dse.evaluate.pareto import WORTH, front_mask, knee, nearness
+from dse.evaluate.pareto import ALIKE, WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import uplink_ratios, value_at
 from dse.report.nearest import shares_worse
@@ -32,7 +32,7 @@ NEARLY_FULL = 0.95
 """A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
 NO_ROOM = 1.0
 """How full a memory is at most."""
-ROOM = 0.025
+ROOM = ALIKE
 """What room in the memory, or a design that its stack runs, may cost of each objective: as much as no two rows of a
 front are told apart by."""
 SURER = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dse.buy.regret import REGRET
-from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord
 from dse.evaluate.trials import Trials
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
@@ -45,11 +45,6 @@ def count_errors(trials: Trials) -> Counter[str]:
     for error, count in trials.count("error").items():
         found[clean_text(error or "no message")] += count
     return found
-
-
-def is_possible(trial: TrialRecord) -> bool:
-    """Whether the design is valid, so that its constraints were evaluated."""
-    return trial.state in ("infeasible", "cut") and trial.violations.get(VALID, 0.0) <= 0
 
 
 def describe_best(objective: Objective, summary: Summary) -> str:

@@ -14,9 +14,9 @@ from dse.space.fill import has_solved_split
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from dse.study.keys import DIGESTS, key_digest
+from dse.study.study import MOST_ENUMERATED
 from simcore.check.load import parse_design
 
-MOST_ENUMERATED = 20_000
 _MOST = {"exhaustive": MOST_ENUMERATED, "guided": SMALL}
 """Combinations that are gone through to know which designs they are, by the sampler that meant to try all of them."""
 Keys = NDArray[np.bytes_]

@@ -13,19 +13,17 @@ from dse.space.screen import design_problems
 from dse.space.split.solve import unsolvable_problems
 from dse.space.stack import MADE_FOR, TRAINS
 from dse.space.variations import variations
+from simcore.check.check import OTHER_NPUS
+from simcore.check.compute import OPERATOR_TIMES
 from simcore.check.load import parse_design
 from simcore.document.problem import UNKNOWN_KEY, Path, Problem, Refusal
 from simcore.metrics import METRICS
+from simcore.workload.rules import UNUSED
+from simcore.workload.trace.check import RECORDED_TIMES
+from simcore.workload.trace.plan import RANKS
 
-_FATAL_RULES = (
-    MADE_FOR,
-    TRAINS,
-    "degrees multiply to the NPUs",
-    "kind of workload",
-    "operator times",
-    "ranks are NPUs",
-    "recorded times",
-)
+_FATAL_RULES = (MADE_FOR, TRAINS, OTHER_NPUS, UNUSED, OPERATOR_TIMES, RANKS, RECORDED_TIMES)
+"""Rules that no other value of a hole mends, where every alternative breaks them."""
 _GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
 """Keys of a workload that metrics need, and how to give them."""
 

@@ -35,6 +35,9 @@ from simcore.workload.rules import unused_problems
 from simcore.workload.servers import RULE as SERVED
 from simcore.workload.staleness import RULE as STALE
 
+OTHER_NPUS = "degrees multiply to the NPUs"
+"""Rule of degrees whose product is another number of NPUs than the cluster has."""
+
 
 def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
@@ -190,7 +193,7 @@ def _check_degrees(design: Design) -> Iterator[Problem]:
             f"degrees whose product is the {npus} NPUs of cluster.dimensions",
             f"{degrees}{given} = {inner * (p.data or 1)}",
             f"choose degrees that {'multiply to' if p.data else 'divide'} {npus}",
-            rule="degrees multiply to the NPUs",
+            rule=OTHER_NPUS,
         )
     else:
         yield from place(design)[1]

@@ -10,6 +10,8 @@ from simcore.document.problem import Path, Problem
 from simcore.memory.plan import program_of
 from simcore.program import Compute, Program
 
+OPERATOR_TIMES = "operator times"
+"""Rule of products that the NPU's own model has no time for."""
 _MOST_SHOWN = 5
 _WHERE: Path = ("cluster", "npu", "compute")
 
@@ -58,9 +60,9 @@ def _check_products(design: Design, program: Program) -> Iterator[Problem]:
             unable[f"'{operator.name}'{shape}: {error}"] = None
     for message in list(unable)[:_MOST_SHOWN]:
         fix = "measure more shapes, or say 'beyond: roofline'" if model.table else ""
-        yield Problem(_WHERE, "products that it can time", message, fix, rule="operator times")
+        yield Problem(_WHERE, "products that it can time", message, fix, rule=OPERATOR_TIMES)
     if len(unable) > _MOST_SHOWN:
-        yield Problem(_WHERE, "products that it can time", f"{len(unable) - _MOST_SHOWN} more", rule="operator times")
+        yield Problem(_WHERE, "products that it can time", f"{len(unable) - _MOST_SHOWN} more", rule=OPERATOR_TIMES)
 
 
 def _operators(program: Program) -> dict[Compute, None]:

@@ -76,7 +76,7 @@ def place(design: Design) -> tuple[Placement, list[Problem]]:
 
 
 def stages_between(design: Design, placement: Placement, where: GroupSlice) -> int:
-    """Of how many stages NPUs lie between the members of a group on links that they share; 1 where only of its own.
+    """How many stages have NPUs between the members of a group, on links that they share; 1 where only its own does.
 
     A phase takes as long as if all of them did the same at once. Where a library passes over memory, too, it always
     does.

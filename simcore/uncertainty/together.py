@@ -58,7 +58,7 @@ class Level:
 
     @classmethod
     def of(cls, design: Design) -> Level | None:
-        """That of a design; None of a collective alone, whose prediction has no interval."""
+        """The level of a design's prediction; None of a collective alone, which has no interval."""
         if not design.workload.computes:
             return None
         return cls.of_stack(design.cluster.npu, design.software, design.workload, uses_expanded_memory(design))

@@ -42,7 +42,7 @@ class Amount(NamedTuple):
 
     @property
     def each(self) -> tuple[float, ...]:
-        """By groups."""
+        """Of each group that reduces."""
         return (self.own, self.experts, *self.apart)
 
     @property

@@ -107,8 +107,8 @@ from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 
 
 @inlined
-def _count_inputs(plan: Ints, its: int, direction: int, microbatch: int, chunk: int) -> int:
-    """Where it lies how many inputs for a block a class has got and not used."""
+def _locate_inputs(plan: Ints, its: int, direction: int, microbatch: int, chunk: int) -> int:
+    """Offset of the number of inputs for a block that a class has got and not used."""
     row = direction * plan[its + MICROBATCHES] + microbatch
     return int(plan[its + INPUTS_AT] + row * plan[its + CHUNKS] + chunk)
 
@@ -123,7 +123,7 @@ def _find_input(plan: Ints, its: int, code: int) -> int:
     along = plan[plan[its + ALONG_AT] + chunk * stages + plan[its + STAGE]]
     if along == direction * (stages * plan[its + CHUNKS] - 1):
         return -1
-    return _count_inputs(plan, its, direction, microbatch, chunk)
+    return _locate_inputs(plan, its, direction, microbatch, chunk)
 
 
 @inlined
@@ -138,7 +138,7 @@ def _deliver(plan: Ints, play: Ints, its: int, code: int) -> None:
         place = plan[plan[its + PATH_AT] + after]
         receiver = plan[plan[its + RECEIVERS_AT] + place % stages]
         other = locate_class(plan, receiver)
-        play[_count_inputs(plan, other, direction, code >> (CHUNK_SHIFT + 1), place // stages)] += 1
+        play[_locate_inputs(plan, other, direction, code >> (CHUNK_SHIFT + 1), place // stages)] += 1
         let_move(play, receiver)
 
 

@@ -241,7 +241,7 @@ def _find_solos(lowered: Lowered, ways: Ints, alone: Floats) -> Ints:
 
 
 def _put_needs(lowered: Lowered, solos: Ints, put: Callable[[Ints], int]) -> tuple[list[int], list[int]]:
-    """Where it lies, for each class, which types are solos, and which segments have only such as nothing can meet."""
+    """Offsets, by class, of its solo types, and of the segments that have only such as nothing can meet."""
     known: dict[bytes, tuple[int, int]] = {}
     for its in solos:
         key = its.tobytes()

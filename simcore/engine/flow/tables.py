@@ -161,7 +161,7 @@ def locate_machine(play: Ints, c: int) -> int:
 
 @inlined
 def locate_sequences(plan: Ints, play: Ints, c: int) -> int:
-    """Where it lies the how-manieth of its type each issued collective of a class is, and after these the next ones."""
+    """Offset of a class's sequence numbers: one for each issued collective, then the next free one of each type."""
     return int(play[SEQUENCES_AT] + c * (play[ISSUES_ROOM] + plan[TYPES]))
 
 
@@ -203,7 +203,7 @@ def locate_repeated_snapshot(play: Ints, c: int, turn: int) -> int:
 
 @inlined
 def locate_passages(plan: Ints, play: Ints, its: int, segment: int) -> int:
-    """Where it lies where the first passage of the class at `its` lies that begins with a segment."""
+    """Offset of the pointer to the first passage that begins with a segment, of the class at `its`."""
     return int(play[PASSAGES_AT] + plan[its + PATTERN] * play[PASSAGES_ROOM] + segment)
 
 

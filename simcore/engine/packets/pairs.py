@@ -60,8 +60,8 @@ from simcore.engine.packets.ports import is_idle, link_at, wake
 from simcore.engine.packets.processor import serve_more
 from simcore.policy.control import base
 from simcore.policy.control.dispatch import begin
+from simcore.system.phase import PICOSECONDS
 
-_SECOND = 1e12
 _FAR = 1e6
 """Longest time that a control's timer is set for [s]."""
 
@@ -83,7 +83,7 @@ def is_active(w: Ints, flow: int) -> bool:
 def set_row(w: Ints, f: Reals, flow: int) -> None:
     """What a control sees of a queue pair."""
     row, flows = f[TABLE][flow], w[FLOWS]
-    row[base.NOW] = w[CLOCK][0, NOW] / _SECOND
+    row[base.NOW] = w[CLOCK][0, NOW] / PICOSECONDS
     row[base.SENT] = flows[flow, SENT_TO]
     row[base.ACKED] = flows[flow, ACKED_TO]
 
@@ -93,7 +93,7 @@ def set_timer(w: Ints, f: Reals, flow: int) -> None:
     """See that the control's timer goes off in time."""
     seconds, now = f[TABLE][flow, base.TIMER], w[CLOCK][0, NOW]
     if seconds < _FAR:
-        time = max(now, int(seconds * _SECOND + 0.5))
+        time = max(now, int(seconds * PICOSECONDS + 0.5))
         if time < w[FLOWS][flow, TIMER_EVENT]:
             w[FLOWS][flow, TIMER_EVENT] = time
             push(w, time, TIMER_OVER, flow)

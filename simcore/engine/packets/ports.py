@@ -61,8 +61,7 @@ from simcore.engine.packets.layout import (
     Reals,
 )
 from simcore.policy.control.base import LEFT_AT, PORT_RATE, QUEUE, SENT_BEFORE
-
-_SECOND = 1e12
+from simcore.system.phase import PICOSECONDS
 
 
 @inlined
@@ -177,7 +176,7 @@ def _tell_hop(w: Ints, f: Reals, link: int, packet: int) -> None:
         row = f[TELEMETRY][packet * kept + packets[packet, HOPS]]
         row[QUEUE] = w[LINKS][link, QUEUED]
         row[SENT_BEFORE] = w[LINKS][link, SENT_BYTES]
-        row[LEFT_AT] = w[CLOCK][0, NOW] / _SECOND
+        row[LEFT_AT] = w[CLOCK][0, NOW] / PICOSECONDS
         row[PORT_RATE] = f[RATES][link, RATE_OF]
         packets[packet, HOPS] += 1
 

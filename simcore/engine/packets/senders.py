@@ -77,8 +77,7 @@ from simcore.engine.packets.pool import free_packet, new_packet
 from simcore.engine.packets.ports import transmit, wake
 from simcore.policy.control import base
 from simcore.policy.control.dispatch import NONE, on_ack, on_cnp, on_send, on_timer
-
-_SECOND = 1e12
+from simcore.system.phase import PICOSECONDS
 
 
 @inlined
@@ -155,7 +154,7 @@ def _tell_sent(w: Ints, f: Reals, flow: int, size: int) -> None:
     row = f[TABLE][flow]
     on_send(w[CLOCK][0, CONTROL], row, f[PARAMETERS][0], size)
     set_timer(w, f, flow)
-    gap = int(size / row[base.RATE] * _SECOND + 0.5)
+    gap = int(size / row[base.RATE] * PICOSECONDS + 0.5)
     w[FLOWS][flow, NEXT_SEND] = w[CLOCK][0, NOW] + gap if row[base.RATE] < row[base.LINE] else 0
 
 
@@ -194,7 +193,7 @@ def acknowledge(w: Ints, f: Reals, flow: int) -> None:
     _forget_acknowledged(w, flow)
     _skip_acknowledged(w, flow)
     row[base.NEWLY], row[base.MARKED] = newly, packets[packet, MARK]
-    row[base.RTT] = (clock[0, NOW] - packets[packet, SENT_AT]) / _SECOND
+    row[base.RTT] = (clock[0, NOW] - packets[packet, SENT_AT]) / PICOSECONDS
     set_row(w, f, flow)
     first = packet * clock[0, HOPS_KEPT]
     hops = f[TELEMETRY][first : first + packets[packet, HOPS]]

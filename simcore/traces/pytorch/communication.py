@@ -75,11 +75,6 @@ def is_communication(op: HostOp) -> bool:
     return op.name.startswith("c10d::")
 
 
-def is_run(op: HostOp) -> bool:
-    """Whether a host operator is gloo's own run of a collective."""
-    return op.name.startswith("gloo:")
-
-
 def is_device_communication(event: Event) -> bool:
     """Whether a kernel communicates."""
     return event.category == "kernel" and bool(_COMMUNICATES.search(event.name))

@@ -11,6 +11,9 @@ from simcore.workload.rules import UNUSED, precision_problems
 from simcore.workload.trace.document import TraceWorkload
 from simcore.workload.trace.plan import plan_of
 
+RECORDED_TIMES = "recorded times"
+"""Rule of a trace whose times are those of another NPU."""
+
 
 def trace_problems(design: Design) -> Iterator[Problem]:
     """Every problem of a design that plays a trace."""
@@ -24,7 +27,7 @@ def trace_problems(design: Design) -> Iterator[Problem]:
     if workload.recorded_on is not None and workload.recorded_on != npu:
         expected = f"{workload.recorded_on}, on which the times of the trace were recorded"
         fix = "they hold on no other; leave out recorded_on where the trace has num_ops and tensor_size"
-        yield Problem(("cluster", "npu"), expected, npu or "another", fix, rule="recorded times")
+        yield Problem(("cluster", "npu"), expected, npu or "another", fix, rule=RECORDED_TIMES)
     plan = plan_of(design)
     yield from plan.problems
     memory = design.cluster.memory

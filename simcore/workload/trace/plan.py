@@ -23,6 +23,8 @@ from simcore.workload.trace.document import TraceWorkload
 from simcore.workload.trace.groups import Slices, digits, everyone, involved_with, name_of, slices_of
 from simcore.workload.trace.read import Group, RankTrace, Trace
 
+RANKS = "ranks are NPUs"
+"""Rule of a cluster with another number of NPUs than a trace has ranks."""
 MOST_RANKS = 16_384
 """NPUs of a cluster whose ranks are looked at one by one."""
 
@@ -59,7 +61,7 @@ def _misfit(ranks: int, npus: int) -> Problem | None:
     if ranks != npus:
         fix = "choose dimensions whose sizes multiply to the number of ranks"
         expected = f"{ranks} NPUs, one for each rank of the trace"
-        return Problem(("cluster", "dimensions"), expected, f"{npus}", fix, rule="ranks are NPUs")
+        return Problem(("cluster", "dimensions"), expected, f"{npus}", fix, rule=RANKS)
     if npus > MOST_RANKS:
         return Problem(("cluster", "dimensions"), f"at most {MOST_RANKS:,} NPUs for a trace", f"{npus:,}")
     return None
