@@ -149,6 +149,9 @@ class Software(Frozen):
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
     measured_zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] = ()
     """ZeRO stages of these iterations; empty: not known."""
+    reduces_apart_on: tuple[Platform, ...] = ()
+    """Platforms on which sharded gradients of a layer are reduced before the layer before it begins: layers are the
+    turns of a loop, which ends with all that it has begun."""
     made_for: tuple[Platform, ...] = get_args(Platform)
     """Platforms of the NPUs that it is made for."""
     not_on: tuple[str, ...] = ()

@@ -87,8 +87,9 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
         exclude={
             **dict.fromkeys((*_MEANT, "recomputes"), True),
             "exchange": design.software.exchange is None,
+            "reduces_apart_on": not design.software.reduces_apart_on,
             "memory": {"left_out_on"},
-            "sources": {*_MEANT, "left_out_on"},
+            "sources": {*_MEANT, "left_out_on", "reduces_apart_on"},
         }
     )
     unsaid = {key for key in _OFTEN_UNSAID if getattr(design.workload, key, None) is None}

@@ -247,8 +247,10 @@ class DataParallel:
             return [*units, Unit("gradients", (*self._ended(_Buckets(whole, NONE)), *arrived), NONE)]
         pieces, rest = self._bucketed(units)
         out: list[Unit] = []
+        apart = arrived if self.design.cluster.npu.platform in self.design.software.reduces_apart_on else ()
         for (index, buckets), run in groupby(pieces):
-            out += _led(units[index], self._sent(buckets), len(list(run)))
+            sent = self._sent(buckets)
+            out += _led(units[index], (*sent, *apart) if sent else (), len(list(run)))
         return [*out, Unit("gradients", (*self._ended(rest), *arrived), NONE)]
 
     def _bucketed(self, units: Sequence[Unit]) -> tuple[list[tuple[int, _Buckets]], _Buckets]:
