@@ -44,6 +44,8 @@ FEWEST, MOST = 5, 8
 """Families that one screen holds of many objectives, and of one or two."""
 RESOLUTION = 0.025
 """By which share two times must differ: the mean error of jobs left out of the best fit (docs/accuracy.md)."""
+RANGED = 2
+"""Objectives of which a row says least and most; of more it has its design's: that leaves room for what it is."""
 MATERIAL = 0.25
 """By which share anything else must differ."""
 FAR, FEW = 0.5, 3
@@ -98,7 +100,7 @@ def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
     groups = _kinds(record) if len(record.objectives) == 1 else _near_groups(record, summary)
     chosen = [_choose(record, summary, group) for group in groups]
     found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
-    return _in_order(record, found)
+    return _in_order(record, found, {trial.number: trial for trial in chosen})
 
 
 def families_with_built(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
@@ -108,14 +110,20 @@ def families_with_built(record: StudyRecord, summary: Summary) -> tuple[Family, 
         return found
     (built,) = record.feasible_trials.numbered_among([number])
     own = _family(record.objectives, [built], built, *_names([built]))
-    return _in_order(record, [*found, replace(own, behind=True)])
+    chosen = record.feasible_trials.numbered_among([*(family.chosen for family in found), number])
+    return _in_order(record, [*found, replace(own, behind=True)], {trial.number: trial for trial in chosen})
 
 
-def _in_order(record: StudyRecord, found: Iterable[Family]) -> tuple[Family, ...]:
+def _in_order(record: StudyRecord, found: Iterable[Family], chosen: Mapping[int, TrialRecord]) -> tuple[Family, ...]:
+    """By what is told of the first objective: the best of a family, of more than `RANGED` objectives its design's."""
     first = record.objectives[0]
-    return tuple(
-        sorted(found, key=lambda family: min(first.sign * end[first.name] for end in (family.low, family.high)))
-    )
+
+    def value(family: Family) -> float:
+        if len(record.objectives) > RANGED:
+            return first.sign * chosen[family.chosen].values[first.name]
+        return min(first.sign * end[first.name] for end in (family.low, family.high))
+
+    return tuple(sorted(found, key=value))
 
 
 def most_families(objectives: int) -> int:

@@ -13,7 +13,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.choice import recommended
 from dse.report.describe import Comparison, compare
-from dse.report.families import Family
+from dse.report.families import RANGED, Family
 from dse.report.futures import regret_phrase
 from dse.report.sensitivity import format_change
 from dse.report.summary import Summary
@@ -28,8 +28,6 @@ GLUE = "\N{NO-BREAK SPACE}"
 NARROW = 16
 """Room that is better than no descriptions."""
 _LEAST_HEADING = 5
-_RANGED = 2
-"""Objectives of which a row says least and most; of more it has its design's: that leaves room for what it is."""
 _INDENT = 8
 _COMPARED = 500
 """Members whose documents are compared."""
@@ -122,7 +120,7 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
     number = recommended(record, summary)
     columns = [Column(("trial",), tuple(_mark(family, summary) for family in found))]
     trials = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in found)}
-    if len(record.objectives) > _RANGED:
+    if len(record.objectives) > RANGED:
         chosen = [trials[family.chosen] for family in found]
         columns += [
             _values(objective, [trial.values[objective.name] for trial in chosen]) for objective in record.objectives

@@ -131,7 +131,8 @@ class _Builder:
         runs, first, last = stage
         ends = layers.embedding_parameters(self.one) if first else 0.0
         ends += layers.head_parameters(self.one, shares_embedding=first) if last else 0.0
-        return sum(count * layer(*layer_parameters(self.one, kind)) for kind, count in runs) + ends * end
+        each = {kind: layer(*layer_parameters(self.one, kind)) for kind in dict(runs)}
+        return sum(count * each[kind] for kind, count in runs) + ends * end
 
     def _working(self, shapes: Shapes, runs: Runs, last: bool) -> float:
         """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32."""
