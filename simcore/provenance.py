@@ -46,7 +46,9 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
 
 
 def _usual_elsewhere(npu: Npu) -> str:
-    return f", which it is not made for: name one that is with 'software', such as {usual_software(npu).name}"
+    return (
+        f", which it is not made for: name one that is with 'software', such as {usual_software(npu.programmed).name}"
+    )
 
 
 def _never_measured(design: Design) -> str:
@@ -102,7 +104,7 @@ def provenance(design: Design) -> dict[str, str]:
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
         + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
         + _never_measured(design)
-        + ("" if software.is_made_for(npu) else _usual_elsewhere(npu))
+        + ("" if software.is_made_for(npu.programmed) else _usual_elsewhere(npu))
         + (", which serves alone: nobody trains with it" if trained and not software.trains else "")
         + _how_it_runs(design),
         "interval": _of_interval(found),

@@ -31,7 +31,7 @@ def export(design: Design, target: str) -> Exported:
     design = lone_job(design)
     if (tag := workload_tag(design.workload)) != USUAL:
         raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
-    npu, stacks = design.cluster.npu, [preset(Software, "software", name) for name in program.software]
+    npu, stacks = design.cluster.npu.programmed, [preset(Software, "software", name) for name in program.software]
     if not any(stack.is_made_for(npu) for stack in stacks):
         fix = f"name another program, or a stack that is made for {npu.name}, such as {usual_software(npu).name}"
         raise InputError([Problem(("cluster", "npu"), f"an NPU that {target} runs on", npu.name, fix)])

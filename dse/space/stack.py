@@ -8,7 +8,7 @@ from typing import Any
 from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.design.design import Design
-from simcore.design.npu import Npu
+from simcore.design.npu import UNNAMED, Npu, Programmed
 from simcore.design.software import usual_software
 from simcore.design.workload import workload_tag
 from simcore.document.problem import Problem
@@ -23,7 +23,7 @@ def misfits(design: Design) -> Iterator[Problem]:
 
     It can be simulated as if it did, and were.
     """
-    npu, stack = design.cluster.npu, design.software
+    npu, stack = design.cluster.npu.programmed, design.software
     if design.jobs is not None or not kind_of(design.workload).trained:
         return
     usual = usual_software(npu, workload_tag(design.workload)).name
@@ -40,7 +40,7 @@ def usual_stack(document: Mapping[str, Any]) -> str | None:
 
     None where there are several.
     """
-    npus = [*_npus_of(document.get("cluster"))] or [None]
+    npus = [*_npus_of(document.get("cluster"))] or [UNNAMED]
     stacks = {usual_software(npu, kind).name for npu in npus for kind in _kinds_of(document)}
     return stacks.pop() if len(stacks) == 1 else None
 
@@ -69,8 +69,8 @@ def _alternatives(value: Any) -> list[Any]:
     return list(value["choice"]) if isinstance(value, dict) and isinstance(value.get("choice"), list) else [value]
 
 
-def _npus_of(cluster: Any) -> Iterator[Npu | None]:
-    """The NPUs of a cluster, or of its alternatives; None for one that cannot be read."""
+def _npus_of(cluster: Any) -> Iterator[Programmed]:
+    """The NPUs of a cluster, or of its alternatives."""
     if isinstance(cluster, list):
         for entry in cluster:
             yield from _npus_of(entry)
@@ -82,11 +82,11 @@ def _npus_of(cluster: Any) -> Iterator[Npu | None]:
                 yield from _npus_of(value)
 
 
-def _read_npu(section: Any) -> Npu | None:
-    """The NPU of a section, with its own platform and name, and else what it is a variation of."""
+def _read_npu(section: Any) -> Programmed:
+    """The NPU of a section, with its own platform and name, and else those of what it is a variation of."""
     given = section if isinstance(section, dict) else {"base": section}
     base = given.get("base")
-    if base not in catalog.section("npus"):
-        return None
-    own = {key: given[key] for key in ("platform", "name") if isinstance(given.get(key), str)}
-    return preset(Npu, "npus", base).model_copy(update=own)
+    found = UNNAMED
+    if isinstance(base, str) and base in catalog.section("npus"):
+        found = preset(Npu, "npus", base).programmed
+    return found._replace(**{key: given[key] for key in found._fields if isinstance(given.get(key), str)})

@@ -153,7 +153,7 @@ class Design(Frozen):
         What was given stays known (`model_fields_set`).
         """
         if "software" not in self.model_fields_set:
-            self.__dict__["software"] = usual_software(self.cluster.npu, workload_tag(self.workload))
+            self.__dict__["software"] = usual_software(self.cluster.npu.programmed, workload_tag(self.workload))
         if self.workload.computes and is_usual(npus_library(self.cluster.npu)):
             self.__dict__["cluster"] = _reached(Same(self.cluster))
         for name in OF_JOB:

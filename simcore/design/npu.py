@@ -17,6 +17,18 @@ Platform = Literal["cuda", "rocm", "xla", "synapse"]
 """What programs an NPU: NVIDIA's CUDA, AMD's ROCm, the XLA compiler of TPUs, Intel's Synapse of Gaudis."""
 
 
+class Programmed(NamedTuple):
+    """What of an NPU says which software is made for it."""
+
+    name: str
+    """In the catalogue; empty where it is spelled out."""
+    platform: Platform = "cuda"
+
+
+UNNAMED = Programmed("")
+"""An NPU of which nothing is said."""
+
+
 class NpuMemory(Frozen):
     """Memory on the package: capacity [B], bandwidth [B/s], the share of it that operators reach."""
 
@@ -144,6 +156,11 @@ class Npu(Frozen):
     compute: ComputeModel | None = None
     """How long its matrix products take, where that is not the roofline."""
     sources: dict[str, str] = {}
+
+    @property
+    def programmed(self) -> Programmed:
+        """What of it says which software is made for it."""
+        return Programmed(self.name, self.platform)
 
     @property
     def is_ideal(self) -> bool:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from simcore.catalog.preset import named, preset
 from simcore.collective.routed import Library
-from simcore.design.npu import Npu, Platform
+from simcore.design.npu import UNNAMED, Npu, Platform, Programmed
 from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size, Time
@@ -188,7 +188,7 @@ class Software(Frozen):
             return self.attention
         return self.attention.get(npu.curve.name, 1.0) if npu.curve is not None else 1.0
 
-    def is_made_for(self, npu: Npu) -> bool:
+    def is_made_for(self, npu: Programmed) -> bool:
         """Whether it is made for such an NPU."""
         return npu.platform in self.made_for and npu.name not in self.not_on
 
@@ -226,13 +226,13 @@ _USUAL_OF = {
 Each NPU has one of them."""
 
 
-def usual_software(npu: Npu | None = None, kind: str = "") -> Software:
+def usual_software(npu: Programmed = UNNAMED, kind: str = "") -> Software:
     """The stack of a design that names none: the first usual one for its kind of workload that is made for its NPUs.
 
     `kind` is one of `simcore.design.workload.KINDS`; NPUs that are not known are programmed in CUDA.
     """
     usual = (preset(Software, "software", name) for name in _USUAL_OF.get(kind, _USUAL))
-    return next(stack for stack in usual if npu is None or stack.is_made_for(npu))
+    return next(stack for stack in usual if stack.is_made_for(npu))
 
 
 NamedSoftware = Annotated[Software, *named(Software, "software")]
