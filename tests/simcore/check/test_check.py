@@ -174,7 +174,7 @@ def workload(**more: Any) -> dict[str, Any]:
             "use interleave 1, or a batch that gives a multiple",
         ),
         (
-            training({"pipeline": 4, "schedule": "zbv"}, [NODE]),
+            training({"pipeline": 4, "schedule": "zbv", "interleave": 1}, [NODE]),
             "parallelism.interleave: expected 2 with schedule zbv, got 1; use interleave 2",
         ),
         (
