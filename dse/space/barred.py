@@ -116,7 +116,7 @@ def _all_designs(plain: list[Space]) -> Iterator[tuple[int, FilledDocument, Desi
 
 
 def _are_few(plain: list[Space]) -> bool:
-    """Whether all designs are looked at: they are few, none of them has shares to be solved, or an expression."""
+    """Whether all designs are looked at, as they are few."""
     return sum(space.count() for space in plain) <= FEW
 
 

@@ -19,6 +19,7 @@ from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
+from dse.whatif.climb import find_starts
 from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
 from dse.whatif.recomputed import solve_recomputation
@@ -56,14 +57,15 @@ def answers_about(
     asked = WhatIf({}, {}, 0, allowed, len(record.front), why)
     evaluator = Evaluator(space.objectives, space.constraints, engine)
     simulate = _Memory(evaluator, allowed, note)
+    starts = [] if why else find_starts(record, space)
     if not why:
-        sizes = sizes_that_do_not_fit(record, space, _Memory(evaluator, allowed, note))
+        sizes = sizes_that_do_not_fit(record, space, _Memory(evaluator, allowed, note), starts)
         asked = replace(_ask_questions(record, space, simulate, allowed), sizes=sizes)
     unsure = _reason_without_scenarios(record, space, engine)
     if unsure:
         return replace(asked, no_scenarios=unsure)
     left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
-    elsewhere = NOWHERE if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left)
+    elsewhere = NOWHERE if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left, starts)
     front, near = _order_front(record), rivals(record, CONTENDERS)
 
     def compared(beside: Sequence[TrialRecord] = ()) -> WhatIf:

@@ -39,28 +39,53 @@ simulation, after 2 before one, after 3 where a rule is broken."""
 Ranked = tuple[Rank, TrialRecord]
 
 
-def starts_by_kind(record: StudyRecord, space: Space, named: Named) -> dict[str, list[TrialRecord]]:
-    """Kind -> designs to start from.
+def find_starts(record: StudyRecord, space: Space) -> list[TrialRecord]:
+    """Designs to start from, of all kinds.
 
-    First the front and the trials nearest to it, moved to the kind, of each choice of degrees one; then designs that
-    are drawn at random.
+    First those one step from the front and from the trials nearest to it, of each choice of degrees one; then designs
+    that are drawn at random.
     """
-    starts: dict[str, list[TrialRecord]] = {}
+    starts: list[TrialRecord] = []
     seen = set()
     for trial in (*record.front[:_MOVED], *rivals(record, _MOVED)):
         job = json.dumps((trial.design or {}).get("parallelism"), sort_keys=True)
         if job not in seen:
             seen.add(job)
-            for moved in _neighbours(space, trial):
-                starts.setdefault(named(moved.design), []).append(moved)
+            starts += _neighbours(space, trial)
     rng = np.random.default_rng(record.seed)
     for _ in range(_DRAWN):
         try:
             filled = space.fill(RandomDraw(rng))
         except ValueError:
             continue  # an expression without a value: the space has no such design
-        starts.setdefault(named(filled.document), []).append(_unknown(filled.params, filled.document))
-    return {name: found for name, found in starts.items() if name}
+        starts.append(_unknown(filled.params, filled.document))
+    return starts
+
+
+def by_kind(starts: Sequence[TrialRecord], named: Named) -> dict[str, list[TrialRecord]]:
+    """Kind -> the designs of it, in their order; those of no kind are left out."""
+    found: dict[str, list[TrialRecord]] = {}
+    for start in starts:
+        if name := named(start.design):
+            found.setdefault(name, []).append(start)
+    return found
+
+
+def parallelism_of(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The section `parallelism` of a document; empty where there is none."""
+    found = (document or {}).get("parallelism")
+    return found if isinstance(found, Mapping) else {}
+
+
+def try_settings(simulate: Simulate, trial: TrialRecord, **settings: Any) -> Outcome | None:
+    """A trial's design with other `settings` of `parallelism` (None: not given); None where that is not feasible."""
+    parallelism = {**parallelism_of(trial.design), **settings}
+    given = {key: value for key, value in parallelism.items() if value is not None}
+    try:
+        outcome = simulate({**(trial.design or {}), "parallelism": given})
+    except ValueError:
+        return None  # the settings do not suit such a design
+    return outcome if outcome.state == "feasible" else None
 
 
 def _neighbours(space: Space, trial: TrialRecord) -> Iterator[TrialRecord]:

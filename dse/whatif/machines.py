@@ -22,7 +22,7 @@ from dse.space.barred import asks_for_orders, unbuildable
 from dse.space.fill import template_count
 from dse.space.space import Space
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, starts_by_kind
+from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, by_kind
 from simcore.check.load import parse_design
 from simcore.design.node import nodes_sold_with
 
@@ -83,16 +83,17 @@ class Elsewhere(NamedTuple):
 NOWHERE = Elsewhere()
 
 
-def best_elsewhere(record: StudyRecord, space: Space, simulate: Simulate, most: int) -> Elsewhere:
-    """The best design on each machine of a space that is not on the front.
+def best_elsewhere(
+    record: StudyRecord, space: Space, simulate: Simulate, most: int, starts: Sequence[TrialRecord]
+) -> Elsewhere:
+    """The best design on each machine of a space that is not on the front, found from `starts` (`find_starts`).
 
     `simulate` evaluates a document, `most` times with a simulation; where it says that one is of unsound form
     (`ValueError`), the space has no such design.
     """
     on_front = {machine_of(trial.design) for trial in record.front}
     near = rivals(record, _OWN)
-    starts = starts_by_kind(record, space, machine_of)
-    machines = {name: found for name, found in starts.items() if name not in on_front}
+    machines = {name: found for name, found in by_kind(starts, machine_of).items() if name not in on_front}
     own = _own_best(record, near, machine_of)
     machines |= {name: [] for name in own if name not in machines}
     each = min(SIMULATIONS, most // max(1, min(MOST, len(machines))))

@@ -6,15 +6,13 @@ that leaves empty (`recompute: solve`: as few layers as memory asks for).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Solved
-from dse.whatif.climb import Simulate
+from dse.whatif.climb import Simulate, parallelism_of, try_settings
 
 ROOMY = 0.8
 """Of the memory: a design that needs no more may have recomputed more than it had to."""
@@ -27,15 +25,10 @@ def solve_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, s
 
     `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), there is no such design.
     """
-    design = trial.design or {}
-    if not _may_recompute_less(trial) or "solve" in str(_key(space.template, "recompute")):
+    if not _may_recompute_less(trial) or "solve" in str(parallelism_of(space.template).get("recompute")):
         return None
-    parallelism = {**design["parallelism"], "recompute": "solve", "recompute_layers": None}
-    try:
-        outcome = simulate({**design, "parallelism": {k: v for k, v in parallelism.items() if v is not None}})
-    except ValueError:
-        return None
-    if outcome.state != "feasible" or outcome.metrics is None:
+    outcome = try_settings(simulate, trial, recompute="solve", recompute_layers=None)
+    if outcome is None or outcome.metrics is None:
         return None
     loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives}
     if min(loss.values()) > -WORTH or max(loss.values()) > 0:
@@ -45,14 +38,8 @@ def solve_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, s
 
 def _may_recompute_less(trial: TrialRecord) -> bool:
     """Whether a design recomputes all of every layer and has memory left."""
-    design = trial.design or {}
-    return _key(design, "recompute") == "full" and not _key(design, "layers") and 0 < _fullness(trial) <= ROOMY
-
-
-def _key(document: Mapping[str, Any], name: str) -> Any:
-    """A key of the section `parallelism`; None where there is none."""
-    section = document.get("parallelism")
-    return section.get(name) if isinstance(section, Mapping) else None
+    given = parallelism_of(trial.design)
+    return given.get("recompute") == "full" and not given.get("layers") and 0 < _fullness(trial) <= ROOMY
 
 
 def _fullness(trial: TrialRecord) -> float:

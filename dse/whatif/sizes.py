@@ -7,14 +7,14 @@ told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Unfit
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Simulate, count_npus, starts_by_kind
+from dse.whatif.climb import Climb, Simulate, by_kind, count_npus, parallelism_of, try_settings
 
 MOST = 8
 """Sizes that a space may have, else none is looked at."""
@@ -26,23 +26,25 @@ _MENDS: tuple[tuple[str, Any], ...] = (("recompute", "selective"), ("recompute",
 """Keys of `parallelism`, and values that make a job fit: what costs the least time first."""
 
 
-def sizes_that_do_not_fit(record: StudyRecord, space: Space, simulate: Simulate) -> dict[str, Unfit]:
-    """Size, in words -> what its nearest design lacks.
+def sizes_that_do_not_fit(
+    record: StudyRecord, space: Space, simulate: Simulate, starts: Sequence[TrialRecord]
+) -> dict[str, Unfit]:
+    """Size, in words -> what its nearest design lacks, found from `starts` (`find_starts`).
 
     `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), the space has no such
     design. Empty where all sizes of the space have a feasible design, or its sizes are too many.
     """
     if not any(constraint.is_fits for constraint in space.constraints):
         return {}
-    starts = starts_by_kind(record, space, size_of)
-    if not 1 < len(starts) <= MOST:
+    sizes = by_kind(starts, size_of)
+    if not 1 < len(sizes) <= MOST:
         return {}
     known = {size_of(trial.design) for trial in (*record.front, *rivals(record, _OWN))}
-    of_space = {_settings(trial.design) for trials in starts.values() for trial in trials}
+    of_space = {_settings(trial.design) for trial in starts}
     found: dict[str, Unfit] = {}
-    for size in sorted(starts.keys() - known, key=lambda size: count_npus(starts[size][0].design)):
+    for size in sorted(sizes.keys() - known, key=lambda size: count_npus(sizes[size][0].design)):
         climb = Climb(record, space, simulate, size_of, size, _SIMULATIONS, ends_feasible=True)
-        nearest = climb.run(starts[size])
+        nearest = climb.run(sizes[size])
         if nearest is not None and nearest[1].violations.get("fits", 0.0) > 0:
             found[size] = Unfit(nearest[1].violations["fits"], _find_mend(nearest[1], simulate, of_space))
     return found
@@ -56,24 +58,13 @@ def size_of(document: Mapping[str, Any] | None) -> str:
 
 def _find_mend(nearest: TrialRecord, simulate: Simulate, of_space: set[tuple[Any, ...]]) -> str:
     """The setting that would make a design feasible and that no design of the space has; empty where none would."""
-    parallelism = _parallelism(nearest.design)
     for place, (key, value) in enumerate(_MENDS):
-        if any(settings[place] for settings in of_space):
-            continue
-        try:
-            outcome = simulate({**(nearest.design or {}), "parallelism": {**parallelism, key: value}})
-        except ValueError:
-            continue  # the setting does not suit such a design
-        if outcome.state == "feasible":
+        of_others = any(settings[place] for settings in of_space)
+        if not of_others and try_settings(simulate, nearest, **{key: value}) is not None:
             return f"{key} {value}"
     return ""
 
 
 def _settings(document: Mapping[str, Any] | None) -> tuple[bool, ...]:
     """Which of the settings that make a job fit a design has."""
-    return tuple(_parallelism(document).get(key) == value for key, value in _MENDS)
-
-
-def _parallelism(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    found = (document or {}).get("parallelism")
-    return found if isinstance(found, Mapping) else {}
+    return tuple(parallelism_of(document).get(key) == value for key, value in _MENDS)

@@ -13,7 +13,6 @@ from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.once import once_for
-from simcore.design.prices import PriceList
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.result import Cost
 
@@ -72,13 +71,11 @@ def price_problems(design: Design) -> list[Problem]:
             f"'{dimension.tier}'",
             "choose another tier or topology, or spell the price list out",
         )
-        for index, dimension in enumerate(design.cluster.dimensions)
-        for element in elements(dimension)
-        if not _is_sold(prices, dimension, element)
+        for index, dimension, element in _unsold(design)
     ]
     problems += pool_price_problems(design)
     npu = design.cluster.npu
-    if not prices.free_npus and npu.name not in prices.npu and npu.price is None:
+    if _lacks_npu(design):
         found = f"'{npu.name}'" if npu.name else "an NPU without a price"
         fix = "add 'price' to the NPU, or its name to the price list's 'npu'"
         problems.append(Problem(("cluster", "npu"), f"an NPU priced in '{prices.name}'", found, fix))
@@ -87,15 +84,26 @@ def price_problems(design: Design) -> list[Problem]:
 
 def _unpriced(design: Design) -> list[str]:
     """What a price list of one's own would have to price, and does not."""
+    unsold = dict.fromkeys(f"a {element} in tier {dimension.tier}" for _, dimension, element in _unsold(design))
+    return [
+        *unsold,
+        *([f"NPU {name}" if (name := design.cluster.npu.name) else "the NPU"] if _lacks_npu(design) else []),
+    ]
+
+
+def _unsold(design: Design) -> Iterator[tuple[int, Dimension, str]]:
+    """What its network has and its price list has no price for: the dimension's number, the dimension, the element."""
+    for index, dimension in enumerate(design.cluster.dimensions):
+        tier = design.cost.network.get(dimension.tier)
+        for element in elements(dimension):
+            if tier is None or getattr(tier, element) is None:
+                yield index, dimension, element
+
+
+def _lacks_npu(design: Design) -> bool:
+    """Whether its price list has no price for its NPU, nor the NPU one of its own."""
     prices, npu = design.cost, design.cluster.npu
-    unsold = (
-        f"a {element} in tier {dimension.tier}"
-        for dimension in design.cluster.dimensions
-        for element in elements(dimension)
-        if not _is_sold(prices, dimension, element)
-    )
-    unpriced = not prices.free_npus and npu.name not in prices.npu and npu.price is None
-    return [*dict.fromkeys(unsold), *([f"NPU {npu.name}" if npu.name else "the NPU"] if unpriced else [])]
+    return not prices.free_npus and npu.name not in prices.npu and npu.price is None
 
 
 def _unknown_parts(design: Design) -> Iterator[Problem]:
@@ -108,8 +116,3 @@ def _unknown_parts(design: Design) -> Iterator[Problem]:
         if name not in known:
             fix = suggest_nearest(name, known, "parts")
             yield Problem(path, "a part of the catalogue", f"'{name}'", fix)
-
-
-def _is_sold(prices: PriceList, dimension: Dimension, element: str) -> bool:
-    tier = prices.network.get(dimension.tier)
-    return tier is not None and getattr(tier, element) is not None

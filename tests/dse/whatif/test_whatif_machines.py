@@ -26,7 +26,7 @@ from dse.run.settings import Settings
 from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb
+from dse.whatif.climb import Climb, find_starts
 from dse.whatif.drawn import draw_trials
 from dse.whatif.machines import _why_barred, best_elsewhere, machine_of, stack_of
 from dse.whatif.scenarios import CONTENDERS, COUNT
@@ -176,7 +176,8 @@ def test_the_best_design_that_the_study_has_on_a_machine_needs_no_search(fastest
         raise AssertionError("nothing is left to simulate with")
 
     record, _ = fastest
-    found = best_elsewhere(record, tiny("iteration_time"), refuse, 0)
+    space = tiny("iteration_time")
+    found = best_elsewhere(record, space, refuse, 0, find_starts(record, space))
     assert [machine_of(trial.design) for trial in found.best] == list(OTHERS)
     assert [trial.values["iteration_time"] for trial in found.best] == [best_on(record, name) for name in OTHERS]
     assert not found.barred
