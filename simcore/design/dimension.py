@@ -139,6 +139,11 @@ class Dimension(Frozen):
     switch: str | None = None
     """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""
 
+    @property
+    def channels(self) -> bool | None:
+        """Whether its library lays several rings over it at once; None without such a library."""
+        return True if self.library is not None and self.library.rings else None
+
 
 @once
 def block_of(dimension: Dimension) -> Block:

@@ -31,12 +31,13 @@ def cost_from_links(pattern: Pattern, block: Wired, part: Slice) -> StepCost:
     The work grows with the messages of the pattern: of a Spread, with the square of the members.
     """
     n, shape, links = part.members, block.shape(part), _Links(block, part)
-    onward, back = _to_neighbours(n, shape)
+    rings = _rings(n, shape)
     match pattern:
         case Shift(steps):
-            once = links.cost([*onward, *back])
-            hops = _longest_run([links.cost([message]).hops for message in onward], steps, shape.kind != "line")
-            return once._replace(load=steps * once.load, hops=hops)
+            once = links.cost(message for ring in rings for message in ring)
+            hops = [[links.cost([message]).hops for message in ring] for ring in rings]
+            longest = max(_longest_run(each, steps, shape.kind != "line") for each in hops)
+            return once._replace(load=steps * once.load, hops=longest)
         case Exchange(distance):
             return links.cost((i, i ^ distance, 1.0) for i in range(n) if i ^ distance < n)
         case Spread(window):
@@ -44,8 +45,9 @@ def cost_from_links(pattern: Pattern, block: Wired, part: Slice) -> StepCost:
         case Tree():
             return tree_cost(n, links.all, links.routes)
         case Chain(pieces):
-            together = links.cost([*onward[: n - 1], *(back if shape.kind == "ring" else [])])
-            alone = [links.cost([message]) for message in onward[: n - 1]]
+            chains = _chains(n, shape)
+            together = links.cost(message for chain in chains for message in chain)
+            alone = [links.cost(hop) for hop in zip(*chains, strict=True)]
             load = sum(cost.load for cost in alone) + (pieces - 1) * together.load
             return together._replace(load=load, hops=sum(cost.hops for cost in alone))
         case Send(distance):
@@ -61,12 +63,11 @@ def loads_from_links(pattern: Pattern, block: Wired, part: Slice) -> NDArray[np.
     It takes as much work as `cost_from_links`.
     """
     n, shape, links = part.members, block.shape(part), _Links(block, part)
-    onward, back = _to_neighbours(n, shape)
     match pattern:
         case Shift(steps):
             if shape.kind == "line":
                 return links.sums(_sweeps(n, steps, pattern.gathers))
-            return links.sums([*onward, *back], steps)
+            return links.sums((message for ring in _rings(n, shape) for message in ring), steps)
         case Exchange(distance):
             return links.sums((i, i ^ distance, 1.0) for i in range(n) if i ^ distance < n)
         case Spread():
@@ -74,7 +75,7 @@ def loads_from_links(pattern: Pattern, block: Wired, part: Slice) -> NDArray[np.
         case Tree():
             return np.array(tree_loads(n, links.all, links.routes)[0])
         case Chain(pieces):
-            return links.sums([*onward[: n - 1], *(back if shape.kind == "ring" else [])], pieces)
+            return links.sums((message for chain in _chains(n, shape) for message in chain), pieces)
         case Send(distance):  # as `cost_from_links`: one message, whatever the others do
             alone: NDArray[np.float64] = np.array([links.sums([(i, i + distance, 1.0)]) for i in range(n - distance)])
             most: NDArray[np.float64] = alone.max(axis=0)
@@ -149,12 +150,21 @@ def _in_turn(costs: Sequence[StepCost]) -> StepCost:
     return _of_sizes([load for cost in costs for load in cost.loads], sum(cost.hops for cost in costs))
 
 
-def _to_neighbours(n: int, shape: Shape) -> tuple[list[Sent], list[Sent]]:
-    """Each member's message to the next one, and what goes the other way at the same time: see `Shift`."""
-    halves = shape.kind == "ring" and n > 2  # of two members the two ways lead to the same one
-    share = 0.5 if halves else 1.0
-    onward = [(i, (i + 1) % n, share) for i in range(n - (shape.kind == "line"))]
-    return onward, [(j, i, share) for i, j, _ in onward] if halves or shape.kind == "line" else []
+def _rings(n: int, shape: Shape) -> list[list[Sent]]:
+    """Each member's message to the next one, ring by ring, and on a line in either direction: see `Shift`."""
+    if shape.kind == "line":
+        onward = [(i, i + 1, 1.0) for i in range(n - 1)]
+        return [onward, [(j, i, share) for i, j, share in onward]]
+    orders = shape.orders(n)
+    return [[(order[k], order[(k + 1) % n], 1 / len(orders)) for k in range(n)] for order in orders]
+
+
+def _chains(n: int, shape: Shape) -> list[list[Sent]]:
+    """The hops from the first member on, in order: see `Chain`. On a line they go one way."""
+    if shape.kind == "line":
+        return _rings(n, shape)[:1]
+    begins = [order.index(0) for order in shape.orders(n)]
+    return [[*ring[first:], *ring[:first]][: n - 1] for ring, first in zip(_rings(n, shape), begins, strict=True)]
 
 
 def _sweeps(n: int, steps: int, gathers: bool) -> Iterator[Sent]:

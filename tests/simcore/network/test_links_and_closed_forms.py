@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -51,6 +52,8 @@ def plain_blocks(topology: str, size: int) -> Iterator[Block]:
     leaves = [leaf for leaf in range(1, size + 1) if size % leaf == 0]
     ways = [(leaf, ratio) for leaf in leaves for ratio in (1.0, 3.0)] if TOPOLOGIES[topology].leaves else [(0, 1.0)]
     yield from (block(topology, leaf, ratio) for leaf, ratio in ways)
+    if topology == "fully_connected":
+        yield block(topology, channels=True)
 
 
 def shared_blocks(topology: str, size: int) -> Iterator[Block]:
@@ -136,6 +139,8 @@ def tolerated(name: str, kind: str, its: Block, part: Slice) -> tuple[float, flo
         return 0.5, 1.2
     if near_and_far and Shift in patterns:
         return 0.7, 1.0  # a ring over several leaves: slow and fast hops overlap (see `FatTree`)
+    if len(its.shape(part).cycles) > part.members and patterns & {Shift, Chain}:
+        return 0.9, 1.1  # two rings share each link, and one of them may be a step ahead
     return 1.0, 1.0
 
 
@@ -323,3 +328,11 @@ def test_a_link_that_carries_half_takes_twice_as_long_and_is_still_on_the_way() 
     whole = Idle(block("ring"), BYTE_A_PICOSECOND, 1e-12)
     part = Slice(6, 6, 1)
     assert worn.send(part, 1, 1e6) - 1 == 2 * (whole.send(part, 1, 1e6) - 1)
+
+
+@pytest.mark.parametrize("members", range(2, 12))
+def test_channels_use_all_links_of_a_fully_connected_group_alike(members: int) -> None:
+    orders = block("fully_connected", channels=True).shape(Slice(members, members, 1)).orders(members)
+    uses = Counter(hop for order in orders for hop in itertools.pairwise((*order, order[0])))
+    assert all(sorted(order) == list(range(members)) for order in orders)
+    assert members == 2 or (len(uses) == members * (members - 1) and len(set(uses.values())) == 1)

@@ -263,3 +263,13 @@ except InputError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.splitlines()[-1:]
     assert done.stdout.strip() in ("0.0 True", "refused")
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "reduce_scatter", "all_gather"])
+def test_rings_of_a_library_with_channels_use_all_links_of_a_fully_connected_board(kind: str) -> None:
+    def seconds(topology: str, **more: Any) -> float:
+        return one(kind, "ring", topology, 4, "1 GiB", **more).iteration_time_s
+
+    library = {"library": "nccl-ampere"}
+    assert seconds("fully_connected", **library) == seconds("switch", **library)
+    assert seconds("fully_connected", library={"algorithm": "ring"}) > 2 * seconds("fully_connected", **library)
