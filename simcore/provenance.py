@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.library import Library
 from simcore.design.npu import Npu
@@ -41,8 +43,20 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
     if npu.curve is None or (npu.curve.name and not npu.curve.measured_on):  # that of a generation, and assumed
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:
-        device = "kernels" if npu.name in npu.curve.measured_on else "generation"
-    return Evidence(device, bool(software.measured_on), npu.name in software.measured_on)
+        device = "kernels" if _is_itself(npu) and npu.name in npu.curve.measured_on else "generation"
+    return Evidence(device, bool(software.measured_on), _is_itself(npu) and npu.name in software.measured_on)
+
+
+def _is_itself(npu: Npu) -> bool:
+    """Whether an NPU is what its name says: a variation with another peak or memory is another device."""
+    if npu.name not in catalog.section("npus"):
+        return True
+    own = preset(Npu, "npus", npu.name)
+    return npu is own or _rates_of(npu) == _rates_of(own)
+
+
+def _rates_of(npu: Npu) -> tuple[Any, ...]:
+    return npu.peak, npu.memory.bandwidth, npu.multiprocessors, npu.flops_per_clock
 
 
 def _usual_elsewhere(npu: Npu) -> str:

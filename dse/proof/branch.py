@@ -152,7 +152,7 @@ class Brancher:
     def _times_on(self, node: JobNode) -> dict[str, Matrix]:
         """The least times of the job on each network, by metric `[networks]` [s]; those that are not live count not."""
         times = {name: np.full(len(node.live), node.compute) for name in ("iteration_time", *node.times)}
-        if node.times and any(node.networks.linear):
+        if node.times and any(node.networks.straight):
             stack, linear = node.networks.stack, node.networks.in_stack
             for name, iteration in node.times.items():
                 least = stack.seconds(iteration, node.design.software)[stack.rows]

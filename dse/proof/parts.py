@@ -26,6 +26,7 @@ from dse.space.space import Space
 from simcore.bounds.many import NetworkFamily, is_linear
 from simcore.bounds.stacked import FamilyStack
 from simcore.check.load import parse_design
+from simcore.check.network import cluster_problems
 from simcore.check.transport import transport_problems
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
@@ -131,19 +132,25 @@ class Networks:
         return repr((cluster.npu, cluster.power_cap, cluster.memory, cluster.npus, edge_share(self.design)))
 
     @cached_property
+    def straight(self) -> tuple[bool, ...]:
+        """The families that are linear, and whose keys make a topology: no others have links to count."""
+        pairs = zip(self.families, self.linear, strict=True)
+        return tuple(linear and not cluster_problems(family.design) for family, linear in pairs)
+
+    @cached_property
     def stack(self) -> FamilyStack:
-        """The linear families together; there must be one."""
+        """The straight families together; there must be one."""
         return FamilyStack([family for family, straight, _ in self.spans() if straight])
 
     @cached_property
     def in_stack(self) -> NDArray[np.bool_]:
         """Which networks are in `stack` `[networks]`."""
-        return np.repeat(self.linear, [len(family.rates) for family in self.families])
+        return np.repeat(self.straight, [len(family.rates) for family in self.families])
 
     def spans(self) -> Iterator[tuple[NetworkFamily, bool, slice]]:
-        """Each family, whether it is linear, and where its networks are."""
+        """Each family, whether it is straight, and where its networks are."""
         start = 0
-        for family, straight in zip(self.families, self.linear, strict=True):
+        for family, straight in zip(self.families, self.straight, strict=True):
             end = start + len(family.rates)
             yield family, straight, slice(start, end)
             start = end

@@ -73,10 +73,10 @@ class LibraryKernel(Frozen):
     piece: Annotated[Time, Field(ge=0)] = 0.0
     """Time that each piece of a buffer costs [s] (docs/model.md, *Libraries of collectives*)."""
     whole_memory: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """`memory` of a group that is all of the dimension, where that differs: NCCL then lets the NVLink switch reduce."""
+    """`memory` of a group that is all of a dimension with switches, where that differs: NCCL then lets these reduce."""
 
     def of_group(self, whole: bool) -> Kernel:
-        """What a group pays; `whole`: one that is all of its dimension."""
+        """What a group pays; `whole`: one that is all of a dimension whose switches may reduce."""
         memory = (self.whole_memory if whole else None) or self.memory
         return Kernel(self.launch, memory or math.inf, self.piece)
 

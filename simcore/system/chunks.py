@@ -123,7 +123,9 @@ class Chunker:
         """What the library adds to a collective of a group; None where there is none, or none that knows it."""
         dimension = self.design.cluster.dimensions[where.dimension]
         library = self.design.library_of(dimension)
-        return None if library is None else library.kernel(kind, where.part.members == dimension.size)
+        if library is None:
+            return None
+        return library.kernel(kind, where.part.members == dimension.size and block_of(dimension).reduces)
 
     def seconds(
         self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, kernel: Kernel | None = None

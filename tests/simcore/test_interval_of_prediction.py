@@ -50,6 +50,16 @@ def test_another_device_of_a_measured_generation_is_less_certain() -> None:
     assert ratios(trained({"base": "h100-80gb", "name": "mine", "price": "1 $"})) == ratios(trained("h200"))
 
 
+def test_a_variation_with_another_memory_or_peak_is_another_device() -> None:
+    own = ratios(trained("h100-80gb"))
+    memory = catalog.entry("npus", "h100-80gb")["memory"]
+    assert ratios(trained({"base": "h100-80gb", "memory": {**memory, "capacity": "96 GB"}})) == own
+    assert ratios(trained({"base": "h100-80gb", "sustained": 0.9})) == own
+    faster = trained({"base": "h100-80gb", "memory": {**memory, "bandwidth": "4 TB/s"}})
+    assert ratios(faster) == ratios(trained("h200"))
+    assert provenance(faster)["operators"].startswith("fitted on kernels of its generation")
+
+
 def test_a_design_with_tensors_beside_the_npus_own_memory_is_less_certain() -> None:
     low, high = ratios(trained("h100-80gb"))
     beside = {"capacity": "256 GB", "bandwidth": "63 GB/s", "place": ["optimizer"]}

@@ -205,6 +205,22 @@ def test_what_an_expression_ties_together_is_searched_too() -> None:
     assert exact(given_space, 8)[0] == brute_force(given_space)
 
 
+def test_topologies_that_cannot_be_built_at_a_size_are_cut_and_no_others() -> None:
+    clos = {"topology": "clos", "leaf": 2, "pod": {"choice": [4, 6]}, "oversubscription": [1, 2]}
+    link = {"bandwidth": {"choice": ["10 GB/s", "50 GB/s"]}, "latency": "1 us", "tier": "pod"}
+    given_space = space(
+        tiny(
+            cluster={"npu": "a100-80gb", "dimensions": [{**clos, **link, "size": 8}]},
+            parallelism={"degrees": {"product": 8, "of": ["tensor", "pipeline", "data"]}},
+            system={"chunks": 4},
+        )
+    )
+    found, proof = exact(given_space, 4)
+    assert found == brute_force(given_space)
+    assert found
+    assert proof["complete"]
+
+
 def test_a_collective_alone_is_searched_too() -> None:
     document = {
         "workload": {"collective": "all_reduce", "size": {"choice": ["1 MB", "1 GB"]}},

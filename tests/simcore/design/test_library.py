@@ -71,6 +71,18 @@ def test_sends_go_as_an_all_to_all_does_and_what_is_not_known_costs_its_links() 
     ) == pytest.approx(seconds("all_reduce", "8 MB", library=None))
 
 
+def test_no_switch_reduces_where_there_is_none() -> None:
+    def took(topology: str, library: dict[str, Any]) -> float:
+        document = one("all_reduce", "8 MB", library=library).document()
+        document["cluster"]["dimensions"][0]["topology"] = topology
+        return simulate(design_from(document)).iteration_time_s
+
+    own = {"algorithm": "direct", "all_reduce": {"memory": "100 GB/s"}}
+    reduced = {"algorithm": "direct", "all_reduce": {"memory": "100 GB/s", "whole_memory": "400 GB/s"}}
+    assert took("switch", reduced) < took("switch", own)
+    assert took("fully_connected", reduced) == took("fully_connected", own)
+
+
 @pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "all_to_all", "send_recv"])
 @pytest.mark.parametrize("topology", ["switch", "ring"])
 def test_all_engines_agree_on_one_chunk(kind: str, topology: str) -> None:

@@ -108,6 +108,14 @@ def test_every_kind_of_workload_has_times_in_scenarios(example: dict[str, Any]) 
     assert np.std(times) > 0
 
 
+@pytest.mark.parametrize("software", [name for name, of in catalog.section("software").items() if of.get("trains", True)])
+def test_every_stack_that_trains_has_times_in_scenarios(software: str) -> None:
+    npu = "tpu-v5p" if software == "maxtext" else "h100-80gb"
+    designs = [trained(software, npu, nodes, tensor=1, pipeline=1) for nodes in ("25 GB/s", "50 GB/s")]
+    times = draw_times(designs, Scenarios(8))
+    assert (times > 0).all()
+
+
 def test_a_served_model_takes_its_proven_bound_as_predicted() -> None:
     design = design_from(document(EXAMPLES["inference"][0]))
     found = estimate_times(design, Scenarios(4))[0] / PICOSECONDS
