@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from dse.space.constraint import Constraint
@@ -30,7 +31,8 @@ def unreachable_problem(constraint: Constraint, between: Between) -> Problem | N
         proven = " and ".join(filter(None, (_describe_side(least, "least", low), _describe_side(most, "most", high))))
         expected = f"a condition that a design can meet: {proven}"
         fix = "loosen it, or widen the space"
-        return Problem(constraint.place, expected, f"'{constraint.name}'", fix, line=constraint.line)
+        found = f"'{constraint.name}'{_describe_unit(constraint)}"
+        return Problem(constraint.place, expected, found, fix, line=constraint.line)
     return None
 
 
@@ -65,6 +67,13 @@ def _ordered_pairs(op: ast.cmpop, left: ast.expr, right: ast.expr) -> list[tuple
     if isinstance(op, ast.Eq):
         return [(left, right), (right, left)]
     return [(left, right) if isinstance(op, ast.Lt | ast.LtE) else (right, left)]
+
+
+def _describe_unit(constraint: Constraint) -> str:
+    """What its plain numbers are in, where they have no unit and its metric has one."""
+    units = {METRICS[name].unit for name in constraint.metrics}
+    plain = not re.search(r"\d *(?![eE][-+\d])[A-Za-z]", constraint.name)
+    return f" in {units.pop()}" if plain and len(units) == 1 and units.isdisjoint({"", "$"}) else ""
 
 
 def _describe_side(side: ast.expr, end: str, value: float) -> str:

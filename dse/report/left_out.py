@@ -17,12 +17,13 @@ def describe_sizes(summary: Summary) -> str:
     return f"No design fits the memory of {', nor of '.join(told)}{mend}." if told else ""
 
 
-def describe_solved(record: StudyRecord, summary: Summary) -> str:
+def describe_recomputed(record: StudyRecord, summary: Summary) -> str:
     """How much better the design to build would be with fewer layers recomputed; empty where that is not so."""
-    solved = summary.what_if.solved
-    if solved is None:
+    found = summary.what_if.recomputed
+    if found is None:
         return ""
     return (
-        f"The space leaves out 'recompute: solve' (as few layers as memory asks for). With it trial {solved.trial} has "
-        f"{describe_losses(record, solved.loss)}, and its memory is {format_percent(solved.fullness)} full."
+        f"The space leaves out 'recompute_layers', how many layers of each virtual stage recompute. With "
+        f"{found.recomputed} of {found.layers} trial {found.trial} has {describe_losses(record, found.loss)}, and its "
+        f"memory is {format_percent(found.fullness)} full."
     )

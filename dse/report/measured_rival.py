@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -21,23 +21,30 @@ def describe_measured_rival(record: StudyRecord, trial: TrialRecord) -> str:
     """
     if not _rests_on_data_sheet(trial):
         return ""
+    for kernels_of, devices in (("kernels", ("kernels",)), ("kernels of their generation", ("kernels", "generation"))):
+        rival = nearest(record, trial, _is_on(devices), READ)
+        if rival is not None:
+            name = clean_text(machine_of(trial.design))
+            what = headline(rival.decided_document, ("NPUs", "degrees", "software"))
+            return (
+                f"The times of {name} rest on its data sheet alone: a pilot comes before an order. On devices whose "
+                f"{kernels_of} were measured, trial {rival.number} ({what}) is the nearest: "
+                f"{describe_changes(record, trial, rival)}."
+            )
+    return ""
+
+
+def _is_on(devices: Sequence[str]) -> Callable[[TrialRecord], bool]:
+    """Whether all that a trial is about is on devices of which such evidence is known (`simcore.provenance`)."""
     known: dict[str, bool] = {}
 
-    def is_measured(other: TrialRecord) -> bool:
-        name = machine_of(other.design)
+    def is_on(trial: TrialRecord) -> bool:
+        name = machine_of(trial.design)
         if name not in known:
-            known[name] = not _rests_on_data_sheet(other)
+            known[name] = all(_device_evidence(part.design) in (*devices, "") for _, part in trial.parts)
         return known[name]
 
-    rival = nearest(record, trial, is_measured, READ)
-    if rival is None:
-        return ""
-    name = clean_text(machine_of(trial.design))
-    what = headline(rival.decided_document, ("NPUs", "degrees", "software"))
-    return (
-        f"The times of {name} rest on its data sheet alone: a pilot comes before an order. On devices whose kernels "
-        f"were measured, trial {rival.number} ({what}) is the nearest: {describe_changes(record, trial, rival)}."
-    )
+    return is_on
 
 
 def _rests_on_data_sheet(trial: TrialRecord) -> bool:
@@ -47,5 +54,10 @@ def _rests_on_data_sheet(trial: TrialRecord) -> bool:
 
 def rests_on_data_sheet(document: Mapping[str, Any] | None) -> bool:
     """Whether the times of a design rest on a data sheet alone."""
+    return _device_evidence(document) == "data sheet"
+
+
+def _device_evidence(document: Mapping[str, Any] | None) -> str:
+    """What is known of the device of a design; empty where it has several jobs, or is none."""
     design = parse_design(document or {})[0]
-    return design is not None and design.jobs is None and evidence(design).device == "data sheet"
+    return "" if design is None or design.jobs is not None else evidence(design).device

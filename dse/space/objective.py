@@ -64,6 +64,19 @@ class Objective:
         return float(found)
 
 
+def direction_notices(objectives: Sequence[Objective]) -> Iterator[str]:
+    """A sentence for each metric of time, money or speed that is sought in the direction in which it gets worse."""
+    for objective in objectives:
+        metric = METRICS.get(objective.name)
+        if metric is None or objective.direction == metric.direction:
+            continue
+        if metric.better == "more" or metric.moves:
+            yield (
+                f"objectives: {objective.name} is {objective.direction}d, though {metric.better} of it is better: "
+                f"say '{metric.direction}' unless that is meant."
+            )
+
+
 def relative_change(before: float, after: float) -> float | None:
     """The change as a share of the value before; None where that is 0 and it changes."""
     if before == after:

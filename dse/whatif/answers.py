@@ -161,14 +161,18 @@ class Unfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
-    """A design that recomputes all layers, with as few of them recomputed as its memory asks for."""
+class Recomputed:
+    """A design that recomputes all layers, with as few of them recomputed as leave its memory some room."""
 
     trial: int
     loss: Mapping[str, float]
     """Objective -> by which share of its value it is worse; below 0 where it is better."""
     fullness: float
     """Share of the memory that is reserved."""
+    recomputed: int
+    """Layers of each virtual stage that recompute."""
+    layers: int
+    """Layers of a virtual stage."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +195,8 @@ class WhatIf:
     """How sure the front is; None where that was not asked."""
     no_scenarios: str = ""
     """Why it was not asked, where it was not."""
-    solved: Solved | None = None
-    """What the design to build would be with `recompute: solve`, where the space leaves that out and it is better."""
+    recomputed: Recomputed | None = None
+    """The design to build with fewer layers recomputed, where that is better and the space leaves it out."""
     sizes: Mapping[str, Unfit] = field(default_factory=dict)
     """Number of NPUs of which no design fits, in words -> what its nearest design lacks (`dse.whatif.sizes`)."""
 

@@ -22,7 +22,7 @@ from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, r
 from dse.whatif.climb import find_starts
 from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
-from dse.whatif.recomputed import solve_recomputation
+from dse.whatif.recomputed import find_recomputation
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
@@ -77,7 +77,7 @@ def answers_about(
     if built is None or built.design is None or built.metrics is None or first.scenarios is None:
         return first
     found = first if built.number in first.scenarios.known else compared([built])
-    return found if why else replace(found, solved=solve_recomputation(record, space, built, simulate))
+    return found if why else replace(found, recomputed=find_recomputation(record, space, built, simulate))
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

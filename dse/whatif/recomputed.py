@@ -1,45 +1,74 @@
-"""What the design to build loses by recomputing all layers, where the space leaves out to solve how many have to.
+"""What the design to build loses by recomputing all layers, where the space leaves out to recompute some of them.
 
 A space that has `none`, `selective` and `full` alone makes a job recompute everything, or nothing, however much memory
-that leaves empty (`recompute: solve`: as few layers as memory asks for).
+that leaves empty. Trainers recompute so many layers of each virtual stage (`recompute_layers`).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
-from dse.whatif.answers import Solved
+from dse.whatif.answers import Recomputed
 from dse.whatif.climb import Simulate, parallelism_of, try_settings
+from simcore.check.load import parse_design
+from simcore.workload.transformer.model import Transformer
+from simcore.workload.transformer.stages import stage_layers
 
 ROOMY = 0.8
 """Of the memory: a design that needs no more may have recomputed more than it had to."""
+FULL = 0.95
+"""Of the memory: no fuller design is named, since what it needs is not predicted better than that."""
 WORTH = 0.02
 """Share by which the design has to be better for it to be told."""
 
 
-def solve_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Solved | None:
-    """The design with `recompute: solve`, where it is better by `WORTH` in an objective and worse in none; else None.
+def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Recomputed | None:
+    """The design with as few layers of each virtual stage recomputed as leave it no more than `FULL`.
 
-    `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), there is no such design.
+    None where it is not better by `WORTH` in an objective, or worse in one. `simulate` evaluates a document; where it
+    says that one is of unsound form (`ValueError`), there is no such design.
     """
-    if not _may_recompute_less(trial) or "solve" in str(parallelism_of(space.template).get("recompute")):
+    asked = parallelism_of(space.template)
+    if not _recomputes_all(trial) or "solve" in str(asked.get("recompute")) or "recompute_layers" in asked:
         return None
-    outcome = try_settings(simulate, trial, recompute="solve", recompute_layers=None)
-    if outcome is None or outcome.metrics is None:
+    found: dict[int, TrialRecord] = {}
+
+    def fits(count: int) -> bool:
+        outcome = try_settings(simulate, trial, recompute_layers=count)
+        if outcome is None or outcome.metrics is None:
+            return False
+        found[count] = replace(trial, metrics=outcome.metrics, values=outcome.values)
+        return _fullness(found[count]) <= FULL
+
+    layers = _layers_of_a_stage(trial)
+    counts = range(1, layers)
+    index = bisect_left(counts, True, key=fits)  # more layers that recompute need less memory
+    if index == len(counts):
         return None
-    loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives}
+    other = found[counts[index]]
+    loss = {o.name: o.loss(trial.values[o.name], other.values[o.name]) or 0.0 for o in record.objectives}
     if min(loss.values()) > -WORTH or max(loss.values()) > 0:
         return None
-    return Solved(trial.number, loss, _fullness(replace(trial, metrics=outcome.metrics)))
+    return Recomputed(trial.number, loss, _fullness(other), counts[index], layers)
 
 
-def _may_recompute_less(trial: TrialRecord) -> bool:
+def _recomputes_all(trial: TrialRecord) -> bool:
     """Whether a design recomputes all of every layer and has memory left."""
     given = parallelism_of(trial.design)
-    return given.get("recompute") == "full" and not given.get("layers") and 0 < _fullness(trial) <= ROOMY
+    return given.get("recompute") == "full" and "recompute_layers" not in given and 0 < _fullness(trial) <= ROOMY
+
+
+def _layers_of_a_stage(trial: TrialRecord) -> int:
+    """The most layers of a virtual stage of a transformer; 0 of other workloads."""
+    design = parse_design(trial.design or {})[0]
+    model = None if design is None else getattr(design.workload, "model", None)
+    if design is None or not isinstance(model, Transformer):
+        return 0
+    return max(stage_layers(model, design.parallelism))
 
 
 def _fullness(trial: TrialRecord) -> float:

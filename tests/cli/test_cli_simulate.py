@@ -27,7 +27,9 @@ def result(path: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> d
 
 def without_progress(err: str) -> str:
     """What is said beside how far it is, as where kernels are compiled first."""
-    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith(("simulating: ", "simulating (")))
+    return "".join(
+        line for line in err.splitlines(keepends=True) if not line.startswith(("simulating: ", "simulating ("))
+    )
 
 
 def refused(path: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

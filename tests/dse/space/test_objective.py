@@ -10,7 +10,7 @@ from dse.evaluate.pareto import front_mask
 from dse.proof.bound import space_bounds
 from dse.proof.certificate import proven_bounds
 from dse.search import resolve_sampler
-from dse.space.objective import Objective, losses
+from dse.space.objective import Direction, Objective, direction_notices, losses
 
 
 def test_a_maximised_objective_changes_its_sign_and_a_minimised_one_does_not() -> None:
@@ -102,3 +102,26 @@ def test_an_objective_that_divides_by_a_result_of_zero_fails_with_its_reason(tmp
     _, outcomes = search(space(objectives={"minimize": ["cost.total / bubble"]}), tmp_path, "random", 3)
     assert {outcome.state for outcome in outcomes} == {"failed"}
     assert all((o.error or "").startswith("objectives: 'cost.total / bubble': expected a div") for o in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "told"),
+    [
+        (
+            "throughput",
+            "minimize",
+            ["objectives: throughput is minimized, though more of it is better: say 'maximize'"],
+        ),
+        (
+            "cost.total",
+            "maximize",
+            ["objectives: cost.total is maximized, though less of it is better: say 'minimize'"],
+        ),
+        ("throughput", "maximize", []),
+        ("memory.capacity", "maximize", []),
+        ("throughput / cost.total", "minimize", []),
+    ],
+)
+def test_a_direction_in_which_a_metric_gets_worse_is_told(name: str, direction: Direction, told: list[str]) -> None:
+    found = list(direction_notices([Objective(name, direction, "")]))
+    assert [sentence.split(" unless")[0] for sentence in found] == told

@@ -108,7 +108,9 @@ def test_every_kind_of_workload_has_times_in_scenarios(example: dict[str, Any]) 
     assert np.std(times) > 0
 
 
-@pytest.mark.parametrize("software", [name for name, of in catalog.section("software").items() if of.get("trains", True)])
+@pytest.mark.parametrize(
+    "software", [name for name, of in catalog.section("software").items() if of.get("trains", True)]
+)
 def test_every_stack_that_trains_has_times_in_scenarios(software: str) -> None:
     npu = "tpu-v5p" if software == "maxtext" else "h100-80gb"
     designs = [trained(software, npu, nodes, tensor=1, pipeline=1) for nodes in ("25 GB/s", "50 GB/s")]
