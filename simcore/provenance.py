@@ -78,10 +78,12 @@ def _never_measured(design: Design) -> str:
 def has_fitted_zero(design: Design) -> bool:
     """Whether some of the iterations that its stack was fitted to had its ZeRO stage, as far as theirs are known.
 
-    Also where nothing was fitted, or there is nobody to shard with.
+    Also where nothing was fitted to such a workload, or there is nobody to shard with.
     """
-    known = design.software.measured_zero
-    return not known or design.parallelism.zero in known or design.sharding_npus == 1
+    known, fitted = design.software.measured_zero, design.software.interval or {}
+    if not known or design.workload.measured_as not in fitted:
+        return True
+    return design.parallelism.zero in known or design.sharding_npus == 1
 
 
 def _how_it_runs(design: Design) -> str:

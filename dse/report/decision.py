@@ -89,6 +89,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_memory_left(record, summary),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
+        _describe_thinning(trial),
         describe_measured_rival(record, trial),
         describe_kept_limits(record, summary, trial),
         describe_robust_choice(record, summary, trial),
@@ -199,6 +200,17 @@ def _describe_staleness(trial: TrialRecord) -> str:
     return (
         f"{text[0].upper()}{text[1:]}: iterations are compared here, not trainings, and how many more tokens it needs "
         f"is not modelled {_LEAVES_OUT_OLD}."
+    )
+
+
+def _describe_thinning(trial: TrialRecord) -> str:
+    """What is not counted of a network with thinner uplinks."""
+    thin = thinning(trial)
+    if thin <= 1:
+        return ""
+    return (
+        f"Its network is {format_brief(thin)}:1 oversubscribed: what that costs where other jobs, storage or replaced "
+        "nodes share it is not modelled."
     )
 
 

@@ -24,6 +24,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
 }
 """Key of a document -> where its names are, the first of them for messages."""
 _PARTS = ("workload", "jobs", "workloads", "futures", "cluster", "cost", "software", "reliability")
+_NO_FABRIC = "it is a node: give the 'dimensions' of the network, and it as 'node'"
 
 
 def add_unknown_entries(problems: list[Problem], data: Any) -> list[Problem]:
@@ -67,4 +68,6 @@ def _missing_entry_problems(name: str, path: Path, sections: tuple[str, ...]) ->
     try:
         catalog.entry(sections[0], name)
     except Refusal as refusal:
-        yield Problem(path, refusal.expected, refusal.found, suggest_nearest(name, known) or refusal.fix)
+        elsewhere = _NO_FABRIC if name in catalog.section("nodes") and "fabrics" in sections else ""
+        fix = elsewhere or suggest_nearest(name, known) or refusal.fix
+        yield Problem(path, refusal.expected, refusal.found, fix)

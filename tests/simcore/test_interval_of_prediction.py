@@ -12,7 +12,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.software import Software
 from simcore.prediction_interval import DATA_SHEET, EXPANDED, OTHER_DEVICE, OTHER_SOFTWARE, ratios
-from simcore.provenance import evidence, provenance
+from simcore.provenance import evidence, has_fitted_zero, provenance
 from simcore.simulate import simulate
 
 
@@ -120,6 +120,9 @@ def test_a_kind_of_model_that_was_never_measured_is_told(model: str, software: s
     told = provenance(design_from({"workload": workload, "cluster": cluster, "software": software}))["software"]
     assert told.endswith(", none of such a workload")
     assert "ZeRO" not in told
+    zero = {"zero": 3} if model != "dlrm-mlperf" else {}
+    document = {"workload": workload, "parallelism": zero, "cluster": cluster, "software": software}
+    assert has_fitted_zero(design_from(document))
 
 
 @pytest.mark.parametrize("model", ["megatron-22b", "mixtral-8x7b"])

@@ -243,7 +243,11 @@ def test_a_thin_network_that_saves_less_than_a_percent_is_not_built() -> None:
     assert decision.sentences[1].startswith(
         "Trial 0 of the front is better by less than 1.0 %, but its network is 8:1 oversubscribed, which costs more "
     )
-    assert decided(studies.record([on(0, 2e7, 8.0), on(1, 2.03e7, 1.0)])).trial == 0
+    thin = decided(studies.record([on(0, 2e7, 8.0), on(1, 2.03e7, 1.0)]))
+    assert thin.trial == 0
+    (told,) = [sentence for sentence in thin.sentences if sentence.startswith("Its network is 8:1 oversubscribed: ")]
+    assert "not modelled" in told
+    assert not any(told.startswith("Its network") for told in decision.sentences)
     assert decided(studies.record([on(0, 2e7, 1.0), on(1, 2.01e7, 1.0)])).trial == 0
 
 

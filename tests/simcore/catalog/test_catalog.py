@@ -128,6 +128,13 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         catalog.entry("npus", "zzzz")
 
 
+def test_a_node_that_is_named_as_a_fabric_is_said_to_be_a_node() -> None:
+    network = {"npu": "h100-80gb", "fabric": "hgx-h100-4", "npus": 16}
+    workload = {"model": "llama2-7b", "global_batch": 64, "sequence_length": 4096, "precision": "bf16"}
+    with pytest.raises(ValueError, match=r"got 'hgx-h100-4'; it is a node: give the 'dimensions'"):
+        design_from({"workload": workload, "cluster": network})
+
+
 def test_a_preset_is_the_same_object_at_every_call() -> None:
     assert preset(Npu, "npus", "a100-80gb") is preset(Npu, "npus", "a100-80gb")
 
