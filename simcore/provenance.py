@@ -55,6 +55,10 @@ def _is_itself(npu: Npu) -> bool:
     return npu is own or _rates_of(npu) == _rates_of(own)
 
 
+def _said_name(npu: Npu) -> str:
+    return npu.name if _is_itself(npu) else f"a variation of {npu.name}"
+
+
 def _rates_of(npu: Npu) -> tuple[Any, ...]:
     return npu.peak, npu.memory.bandwidth, npu.multiprocessors, npu.flops_per_clock
 
@@ -109,16 +113,16 @@ def provenance(design: Design) -> dict[str, str]:
     found, npu, software = evidence(design), design.cluster.npu, design.software
     curve = npu.curve.name or "its own curve" if npu.curve is not None else ""
     name = software.name or "software"
-    trained = kind_of(design.workload).trained
+    trained, its = kind_of(design.workload).trained, _said_name(npu)
     told = {
         "operators": {
             "kernels": f"fitted on kernels of {npu.name} ({curve})",
-            "generation": f"fitted on kernels of its generation ({curve}), by the data sheet of {npu.name}",
+            "generation": f"fitted on kernels of its generation ({curve}), by the data sheet of {its}",
             "data sheet": f"data sheet of {npu.name} alone" + (f", by an assumed curve ({curve})" if curve else ""),
         }[found.device],
         "software": f"{name}: "
         + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
-        + ("" if found.iterations or not found.software else f", not on {npu.name or 'this device'}")
+        + ("" if found.iterations or not found.software else f", not on {its or 'this device'}")
         + _never_measured(design)
         + ("" if software.is_made_for(npu.programmed) else _usual_elsewhere(npu))
         + (", which serves alone: nobody trains with it" if trained and not software.trains else "")

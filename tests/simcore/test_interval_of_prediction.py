@@ -57,7 +57,7 @@ def test_a_variation_with_another_memory_or_peak_is_another_device() -> None:
     assert ratios(trained({"base": "h100-80gb", "sustained": 0.9})) == own
     faster = trained({"base": "h100-80gb", "memory": {**memory, "bandwidth": "4 TB/s"}})
     assert ratios(faster) == ratios(trained("h200"))
-    assert provenance(faster)["operators"].startswith("fitted on kernels of its generation")
+    assert provenance(faster)["operators"].endswith("by the data sheet of a variation of h100-80gb")
 
 
 def test_a_design_with_tensors_beside_the_npus_own_memory_is_less_certain() -> None:
