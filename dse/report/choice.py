@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dse.buy.regret import REGRET
 from dse.evaluate.pareto import ALIKE, WORTH, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import uplink_ratios, value_at
@@ -213,12 +214,19 @@ def pick_of_front(record: StudyRecord, summary: Summary) -> int | None:
         return None
     if (roomy := best_with_room(record, summary)) is not None:
         return roomy
-    if (robust := summary.what_if.robust) is not None:
-        dearer = paying(record, summary, robust)
-        return robust if dearer is None else dearer
+    if (start := paid_from(record, summary)) is not None:
+        dearer = paying(record, summary, start)
+        return start if dearer is None else dearer
     if summary.knee is not None:
         return summary.knee
     return (summary.front[0] if len(record.objectives) == 1 else balanced(record, summary.front)).number
+
+
+def paid_from(record: StudyRecord, summary: Summary) -> int | None:
+    """The trial from which on it is asked whether more money pays: the robust pick, of regrets the knee."""
+    if summary.what_if.robust is None and any(objective.name.endswith(REGRET) for objective in record.objectives):
+        return summary.knee
+    return summary.what_if.robust
 
 
 def best_with_room(record: StudyRecord, summary: Summary, most: float = NEARLY_FULL) -> int | None:
@@ -272,7 +280,9 @@ def costs_more(record: StudyRecord, one: TrialRecord, other: TrialRecord, beside
 
 
 def _point(trial: TrialRecord, price: Objective, bought: Objective) -> _Point:
-    return math.log(trial.values[price.name]), bought.sign * math.log(trial.values[bought.name]), trial
+    regrets = bought.name.endswith(REGRET)  # a share beyond what the best cluster of a future has
+    value = trial.values[bought.name] + regrets
+    return math.log(trial.values[price.name]), bought.sign * math.log(value), trial
 
 
 class _Priced(NamedTuple):
@@ -288,8 +298,9 @@ class _Priced(NamedTuple):
 def _priced_hull(record: StudyRecord, summary: Summary) -> _Priced | None:
     """See `_Priced`; None where there is no price, or nothing that depends on the time."""
     prices = [o for o in record.objectives if is_of(o.name, CLUSTER) and METRICS[o.name].unit == "$" and o.sign > 0]
-    timed = [o for o in record.objectives if o.expression is None and moves(o.name, "time")]
-    if not prices or not timed or min(_least(summary, o) for o in (prices[0], timed[0])) <= 0:
+    timed = [o for o in record.objectives if moves(o.name.removesuffix(REGRET), "time")]
+    positive = prices + [o for o in timed if not o.name.endswith(REGRET)]
+    if not prices or not timed or min(_least(summary, o) for o in positive) <= 0:
         return None
     price, bought = prices[0], timed[0]
     points = _join_prices([_point(trial, price, bought) for trial in summary.front])

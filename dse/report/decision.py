@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dse.buy.regret import REGRET
 from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
@@ -21,6 +22,7 @@ from dse.report.choice import (
     has_unfitted_zero,
     knees_at_prices,
     lossy_precisions,
+    paid_from,
     paying,
     payoff,
     pick_of_front,
@@ -115,13 +117,21 @@ def _describe_models(record: StudyRecord) -> str:
 
 def _describe_paying(record: StudyRecord, summary: Summary) -> str:
     """That a dearer design than the robust pick is built, as money buys time."""
-    robust = summary.what_if.robust
-    if robust is None or best_with_room(record, summary) is not None or paying(record, summary, robust) is None:
+    start, robust = paid_from(record, summary), summary.what_if.robust
+    if start is None or best_with_room(record, summary) is not None or paying(record, summary, start) is None:
         return ""
+    of = "robust pick" if start == robust else "knee"
+    regretted = [_bought(o.name) for o in record.objectives if o.name.endswith(REGRET)]
     return (
-        f"Trial {robust}, the robust pick, is cheaper, but from there on each percent of money buys more than a "
-        "percent of time."
+        f"Trial {start}, the {of}, is cheaper, but from there on each percent of money buys more than a percent of "
+        f"{regretted[0] if regretted else 'time'}."
     )
+
+
+def _bought(name: str) -> str:
+    """What money buys of an objective; of a regret it is what the future has that loses most."""
+    of_futures = " in the future that loses most" if name.endswith(REGRET) else ""
+    return f"{clean_text(label(name.removesuffix(REGRET)))}{of_futures}"
 
 
 def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
@@ -306,7 +316,7 @@ def _describe_payoff(pay: Payoff, here: bool) -> str:
     """Where money stops to pay; `here` where the design to build, or that which it stands for, is there."""
     price, bought = (format_with_unit(pay.trial.values[o.name], o.unit, o.name) for o in (pay.price, pay.bought))
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
-    what = clean_text(label(pay.bought.name))
+    what = _bought(pay.bought.name)
     run = " that its stack runs" if pay.beyond else ""
     if pay.after is None and here:
         of_front = f"the dearest of the front{run}"

@@ -13,6 +13,7 @@ from dse.report.decision import describe_decision
 from dse.report.pick import pick, picks
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import summarize
+from dse.space.objective import Objective
 from dse.whatif.answers import NOTHING, Scenarios, WhatIf
 from simcore.document.problem import InputError
 
@@ -67,6 +68,24 @@ def test_from_the_robust_pick_on_money_is_spent_while_a_percent_buys_a_percent_o
     said = [describe_decision(study, summarize(study, sure(number))).sentences[1] for number in (0, 2)]
     assert said[0].startswith("Trial 0, the robust pick, is cheaper, but from there on each percent of money buys more")
     assert not said[1].startswith("Trial")
+
+
+@pytest.mark.parametrize(("regret", "built"), [(0.76, 0), (1.3, 1)])
+def test_from_the_knee_of_regrets_on_money_is_spent_while_a_percent_buys_a_percent(regret: float, built: int) -> None:
+    name = "cost_per_token.regret"
+    rows = ((1.0e7, regret), (2.0e7, 0.0), (0.6e7, 5.0))
+    made = [
+        replace(simulated(number, 1.0, price), values={name: share, "cost.total": price})
+        for number, (price, share) in enumerate(rows)
+    ]
+    objectives = (Objective(name, "minimize", ""), Objective("cost.total", "minimize", "$"))
+    study = replace(record(made), objectives=objectives)
+    summary = summarize(study)
+    assert summary.knee == 0
+    assert recommended(study, summary) == built
+    told = " ".join(describe_decision(study, summary).sentences)
+    said = "Trial 0, the knee, is cheaper, but from there on each percent of money buys more than a percent of cost per"
+    assert (said in told) == (built == 1)
 
 
 def test_the_words_that_a_study_understands_are_told(study: StudyRecord) -> None:
