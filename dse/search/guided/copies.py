@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import values_of_genes
 from dse.search.guided.repair import Look
+from simcore.document.problem import format_path
 
 NPUS, DATA, BATCH = ("cluster", "npus"), ("parallelism", "data"), ("workload", "global_batch")
 
@@ -37,8 +37,7 @@ class CopiedDesigns:
 
     def _copied(self, design: Candidate, size: dict[str, float]) -> Look | None:
         """A design on another number of NPUs, each with the same to do; None where there is none such."""
-        following = [name for name, gene in design.genes.items() if {DATA, BATCH} & {*gene.paths}]
-        kept = {name: gene for name, gene in design.genes.items() if name not in following}
+        kept = {name: gene for name, gene in design.genes.items() if {DATA, BATCH}.isdisjoint(gene.paths)}
         values, before = {**values_of_genes(kept), **size}, design.filled.params
         npus = self.candidates.look_at_values(values, before).screened.design.cluster.npus
         wanted = _shared_out(design, npus)
@@ -49,15 +48,11 @@ class CopiedDesigns:
         return look if all(reached.get(path, value) == value for path, value in wanted.items()) else None
 
 
-def _shared_out(design: Candidate, npus: int) -> dict[str, Any] | None:
-    """What a design has to have on so many NPUs, by path; None where its copies cannot be so many."""
-    document = design.filled.document
-    before, batch = document["cluster"]["npus"], document["workload"]["global_batch"]
+def _shared_out(design: Candidate, npus: int) -> dict[str, int] | None:
+    """What a design has to have on so many NPUs of what is open, by path; None where its copies cannot be so many."""
     params = design.filled.params
-    wanted: dict[str, Any] = {}
-    for path, value in (("parallelism.data", params.get("parallelism.data")), ("workload.global_batch", batch)):
-        if path in params and value is not None:
-            if value * npus % before:
-                return None
-            wanted[path] = value * npus // before
-    return wanted
+    before = params[format_path(NPUS)]
+    shared = {path: params[path] for path in map(format_path, (DATA, BATCH)) if path in params}
+    if any(value * npus % before for value in shared.values()):
+        return None
+    return {path: value * npus // before for path, value in shared.items()}
