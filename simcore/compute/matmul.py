@@ -55,6 +55,11 @@ PARTIAL = 8.0
 """Bytes that a partial sum moves: fp32, written and read."""
 
 
+STREAMS = 4.0
+"""Streams that take turns where each product of a batch is a kernel of its own: those that Transformer Engine has for
+the products of `GroupedLinear` (`num_cublas_streams`)."""
+
+
 class MatmulMachine(NamedTuple):
     """What the time of a product depends on beside its shape and its bytes."""
 
@@ -115,6 +120,16 @@ def product_seconds(machine: MatmulMachine, shape: tuple[float, float, float, fl
     numbers, tiles = _arrays(machine)
     seconds: float = _fastest(batch, m, n, k, float(moved), numbers, tiles, _PARTS)
     return seconds
+
+
+def apart_seconds(machine: MatmulMachine, shape: tuple[float, float, float, float], moved: float) -> float:
+    """Time of the products of `shape` (batch, m, n, k), as `product_seconds`, where each is a kernel of its own [s].
+
+    As many as there are `STREAMS` run side by side.
+    """
+    batch, m, n, k = shape
+    rounds = max(1.0, batch / STREAMS)
+    return rounds * product_seconds(machine, (batch / rounds, m, n, k), moved / rounds)
 
 
 def product_times(machine: MatmulMachine, shapes: Floats, moved: Floats) -> Floats:

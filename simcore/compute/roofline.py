@@ -19,7 +19,7 @@ from functools import cached_property
 
 from simcore.compute.attention import INSTRUCTION, AttentionMachine, attention_machine, attention_seconds
 from simcore.compute.base import OperatorTimes
-from simcore.compute.matmul import MatmulMachine, machine_of, product_seconds
+from simcore.compute.matmul import MatmulMachine, apart_seconds, machine_of, product_seconds
 from simcore.design.curve import Curve
 from simcore.design.npu import Npu
 from simcore.document.field import BYTES, NARROW
@@ -47,6 +47,11 @@ def is_bound_by_arithmetic(npu: Npu, precision: str, operator: Compute) -> bool:
     return operator.flops * npu.memory.bandwidth >= operator.bytes * peak
 
 
+def _apart(operator: Compute) -> float:
+    """Time in which the host launches the kernels of a batch of products, one for each [s]; else 0."""
+    return operator.apart * operator.shape[0] if operator.apart and operator.shape else 0.0
+
+
 @dataclass(frozen=True)
 class Roofline(OperatorTimes):
     """Operator times on one NPU at one precision."""
@@ -68,7 +73,7 @@ class Roofline(OperatorTimes):
         curve = self.npu.curve
         own = self._data_sheet_seconds(operator) if curve is None else self._curve_seconds(operator, curve)
         launch = self.routed_launch if operator.routed else self.launch
-        return own if self.npu.is_ideal else max(own, launch / operator.pieces)
+        return own if self.npu.is_ideal else max(own, launch / operator.pieces, _apart(operator))
 
     def _data_sheet_seconds(self, operator: Compute) -> float:
         npu = self.npu
@@ -120,7 +125,8 @@ class Roofline(OperatorTimes):
             return attention_seconds(self._attention, operator.fused, operator.bytes) / self.attention
         if operator.flops and operator.shape is not None:
             machine = self._wide if operator.kind == "core" else self._narrow
-            return product_seconds(machine, operator.shape, operator.bytes)
+            time_products = apart_seconds if operator.apart else product_seconds
+            return time_products(machine, operator.shape, operator.bytes)
         longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
         if operator.flops:
             limit = curve.product(self._precision(operator.kind)).limit

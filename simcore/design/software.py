@@ -117,6 +117,9 @@ class Software(Frozen):
     recomputes: Literal["whole", "needed"] = "whole"
     """What runs again in a backward pass: all that a recomputed module did forward, as where an interpreter runs it
     once more; or only what a gradient needs, as where a compiler drops the rest."""
+    expert_launch: Annotated[Time, Field(ge=0)] = 0.0
+    """Least time from an expert's product to the next one's, where each is a kernel of its own; 0: one kernel has those
+    of all experts of an NPU."""
     loss_copies: Count = 1
     """Tensors of the logits' size in fp32 that a loss which is not fused holds at once."""
     elementwise: Factor = 1.0

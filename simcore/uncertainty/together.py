@@ -83,12 +83,12 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
     # What a stack computes again, and does on its NPUs, the names of a stack and of a device say, too.
     launched = design.software.execution or "eager"
-    unnamed = {key for key in ("exchange", "reduces_apart_on") if not getattr(design.software, key)}
+    unnamed = {key for key in ("exchange", "reduces_apart_on", "expert_launch") if not getattr(design.software, key)}
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
             **dict.fromkeys({*_MEANT, "recomputes", *unnamed}, True),
             "memory": {"left_out_on"},
-            "sources": {*_MEANT, "left_out_on", "reduces_apart_on"},
+            "sources": {*_MEANT, "left_out_on", "reduces_apart_on", "expert_launch"},
         }
     )
     unsaid = {key for key in _OFTEN_UNSAID if getattr(design.workload, key, None) is None}

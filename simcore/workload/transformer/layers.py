@@ -287,7 +287,7 @@ def input_gradient(op: Compute) -> Compute:
     """The product that gives the gradient of the input of product `op`."""
     assert op.shape is not None
     batch, m, n, k = op.shape
-    return Compute(op.name + "-input-gradient", op.kind, op.flops, op.bytes, op.category, (batch, m, k, n))
+    return op._replace(name=op.name + "-input-gradient", shape=(batch, m, k, n))
 
 
 def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
@@ -300,7 +300,7 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     batch, m, n, k = op.shape
     weights = batch * k * n
     inputs = input_gradient(op)
-    own = Compute(op.name + "-weight-gradient", op.kind, op.flops, op.bytes, op.category, (batch, k, n, m))
+    own = op._replace(name=op.name + "-weight-gradient", shape=(batch, k, n, m))
     if shapes is None or not shapes.traced:
         return inputs, own
     if shapes.software.gradient_fusion:

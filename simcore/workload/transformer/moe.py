@@ -101,14 +101,15 @@ def _sorted_for_dispatch(shapes: Shapes, name: str) -> tuple[Piece, ...]:
 
 
 def _experts(shapes: Shapes) -> tuple[Piece, ...]:
-    """The experts of an NPU, side by side in one grouped product each way."""
+    """The experts of an NPU: each way one grouped product, or a product each (`software.expert_launch`)."""
     model, moe = shapes.model, shapes.model.mixture_of_experts
     assert moe is not None
     experts = local_experts(shapes)
     rows, f = expert_rows(shapes), moe.feed_forward / shapes.expert_tensor
     each = math.ceil(rows / experts)
-    inner = shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts)
-    outer = shapes.gemm("expert-out", each, model.hidden, f, experts)
+    apart = shapes.software.expert_launch if shapes.traced else 0.0
+    inner = shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts)._replace(apart=apart)
+    outer = shapes.gemm("expert-out", each, model.hidden, f, experts)._replace(apart=apart)
     return (
         *_sorted_by_expert(shapes),
         Piece(shapes.cast("expert-in", rows * model.hidden), ()),
