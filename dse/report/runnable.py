@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -12,6 +13,7 @@ from dse.report.nearest import describe_changes, nearest
 from dse.report.units import clean_text
 from simcore.check.load import parse_design
 from simcore.design.design import Design
+from simcore.design.same import Same
 from simcore.document.problem import InputError
 
 _USUAL = "baseline"
@@ -71,6 +73,12 @@ class _Found(NamedTuple):
 
 def _unsaid_of(trial: TrialRecord) -> _Found | None:
     """What its stack does otherwise than the design of a trial; None where no export knows the stack."""
+    return _known_unsaid(Same(trial))
+
+
+@lru_cache(maxsize=1024)
+def _known_unsaid(same: Same[TrialRecord]) -> _Found | None:
+    trial = same.value
     design = None if trial.design is None else parse_design(trial.design)[0]
     if design is None or design.jobs is not None:
         return None
