@@ -45,7 +45,7 @@ from dse.report.reasons import describe_load, fullness
 from dse.report.rival import describe_rival
 from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room
-from dse.report.runnable import runs_otherwise
+from dse.report.runnable import describe_otherwise, runs_otherwise
 from dse.report.speed import describe_speed
 from dse.report.straggling import describe_straggling
 from dse.report.summary import Summary
@@ -187,7 +187,7 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
             "storage or replaced nodes share it: that is not modelled"
         )
     if runs_otherwise(picked) and not runs_otherwise(trial):
-        return ROOM, "its stack does not run it as it is"
+        return ROOM, describe_otherwise(picked)
     if fullness(picked) <= NEARLY_FULL and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
         return ROOM, "the times of its stack were fitted on no iteration with its ZeRO stage"
     return ROOM, (

@@ -27,9 +27,8 @@ def describe_unrunnable(record: StudyRecord, trial: TrialRecord) -> Iterator[str
     found = _unsaid_of(trial)
     if found is None or not found.unsaid:
         return
-    said = ", ".join(map(_told, found.unsaid))
     more = f"dse export RUN {trial.number} --for {found.target} says more"
-    yield f"{found.software} does not run this as it is: {said}{_nearest(record, trial)}; {more}."
+    yield f"{found.software} does not run this as it is: {_list_unsaid(found)}{_nearest(record, trial)}; {more}."
 
 
 def describe_unscheduled(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
@@ -50,6 +49,13 @@ def runs_otherwise(trial: TrialRecord) -> bool:
     """Whether it is known that its stack does something otherwise than the design of a trial."""
     found = _unsaid_of(trial)
     return found is not None and bool(found.unsaid)
+
+
+def describe_otherwise(trial: TrialRecord) -> str:
+    """Clause: which of the values of a trial's design its stack runs otherwise; of one that `runs_otherwise`."""
+    found = _unsaid_of(trial)
+    assert found is not None
+    return f"{found.software} does not run it as it is: {_list_unsaid(found)}"
 
 
 def _nearest(record: StudyRecord, trial: TrialRecord) -> str:
@@ -94,6 +100,10 @@ def _unsaid(design: Design, target: str) -> list[Unsaid] | None:
     except InputError:
         return None
     return [one for one in found if one.path.startswith("parallelism.") or one.path == "workload.precision"]
+
+
+def _list_unsaid(found: _Found) -> str:
+    return ", ".join(map(_told, found.unsaid or ()))
 
 
 def _told(one: Unsaid) -> str:

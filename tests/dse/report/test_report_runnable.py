@@ -107,7 +107,10 @@ def test_a_design_that_its_stack_runs_is_built_where_it_is_as_good(time: float, 
     record = studies.record([replace(one, metrics=metrics_of(one)) for one in trials])
     assert recommended(record, summarize(record)) == built
     said = describe_decision(record, summarize(record)).sentences
-    told = "Trial 1 of the front is better by less than 2.5 %, but its stack does not run it as it is."
+    told = (
+        "Trial 1 of the front is better by less than 2.5 %, but megatron-core does not run it as it is: schedule "
+        "dualpipe-v (1f1b instead)."
+    )
     assert (told in said) == (built == 2)
 
 
