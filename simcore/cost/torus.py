@@ -2,7 +2,8 @@
 
 A rack is a block of the torus (4 x 4 x 4 chips of a TPU v4), all of whose faces are optical. The links that cross a
 face at one place of it, of all blocks, and those of the opposite face, meet in the same circuit switch, so that any
-blocks can be joined (Jouppi et al. 2023, arXiv 2304.01433: 64 blocks, 48 switches).
+blocks can be joined (Jouppi et al. 2023, arXiv 2304.01433: 64 blocks, 48 switches). Of few blocks a switch has the
+links of as many places as it has ports for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import prod
 from simcore.cost.shelf import Basket
 from simcore.design.fabric import even_factors
 from simcore.design.node import Node, TorusParts
+from simcore.design.part import Part
 from simcore.document.problem import Path
 
 _PATH: Path = ("cluster", "node", "scale_up", "torus")
@@ -43,8 +45,13 @@ def buy_torus(basket: Basket, node: Node, torus: TorusParts, sizes: Sequence[int
         basket.add(basket.need("transceiver", _PATH, name=name), "scale-up, between racks", "network", ends)
     switch = basket.need("circuit_switch", _PATH, name=torus.circuit_switch)
     if switch is not None:
-        each = -(-2 * blocks * domains // switch.part.ports)
-        basket.add(switch, "scale-up, between racks", "network", sum(faces) * each)
+        basket.add(switch, "scale-up, between racks", "network", _switches(2 * blocks * domains, sum(faces), switch.part))
+
+
+def _switches(ends: int, places: int, switch: Part) -> int:
+    """Circuit switches for so many `ends` of links at each of these places of a block's faces."""
+    beside = switch.ports // ends
+    return -(-places // beside) if beside else places * -(-ends // switch.ports)
 
 
 def _block(node: Node) -> tuple[int, ...]:

@@ -101,6 +101,15 @@ def test_a_pod_of_tpu_v7_has_the_published_circuit_switches(npu: str, chips: int
     assert parts["ici-optics", "scale-up, between racks"] == ports
 
 
+@pytest.mark.parametrize(("chips", "switches"), [(64, 1), (128, 2), (512, 6), (2048, 24), (4096, 48)])
+def test_of_few_racks_a_circuit_switch_joins_the_links_of_several_places(chips: int, switches: int) -> None:
+    """A switch has 136 ports; 48 places of a rack's faces have two ends a rack each."""
+    parts = counted(cluster("tpu-v4", "tpu-v4-pod", chips))
+    ends = 96 * chips // 64
+    assert parts["palomar", "scale-up, between racks"] == switches >= ends / 136
+    assert parts["ici-optics", "scale-up, between racks"] == ends
+
+
 def test_a_small_slice_of_a_torus_has_copper_alone() -> None:
     parts = counted(cluster("tpu-v4", "tpu-v4-pod", 32))  # 2 x 4 x 4
     assert parts["tpu-v4-host", "nodes"] == 8
