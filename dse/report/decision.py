@@ -33,7 +33,7 @@ from dse.report.choice import (
 from dse.report.families import Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
-from dse.report.left_out import describe_recomputed, describe_sizes
+from dse.report.left_out import describe_recomputed, describe_sizes, describe_usual
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
@@ -98,6 +98,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         describe_machines(record, summary),
         describe_sizes(summary),
         describe_recomputed(record, summary),
+        describe_usual(record, summary),
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, summary, trial))

@@ -1,4 +1,4 @@
-"""What the space leaves out and that would matter: sizes on which nothing fits, recomputation of fewer layers."""
+"""What the space leaves out and that would matter: sizes on which nothing fits, recomputation, usual settings."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def describe_recomputed(record: StudyRecord, summary: Summary) -> str:
         f"{found.recomputed} of {found.layers} trial {found.trial} has {describe_losses(record, found.loss)}, and its "
         f"memory is {format_percent(found.fullness)} full."
     )
+
+
+def describe_usual(record: StudyRecord, summary: Summary) -> str:
+    """How much better the design to build would be with usual settings that the space leaves out; empty without any."""
+    told = [
+        f"'{one.key}: {str(one.value).lower()}' (trial {one.trial} with it: {describe_losses(record, one.loss)})"
+        for one in summary.what_if.usual
+    ]
+    return f"The space leaves out {', and '.join(told)}." if told else ""

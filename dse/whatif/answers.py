@@ -175,6 +175,18 @@ class Recomputed:
     """Layers of a virtual stage."""
 
 
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """A usual setting that no design of the space has, and with which the design to build is better."""
+
+    trial: int
+    key: str
+    """Of `parallelism`."""
+    value: Any
+    loss: Mapping[str, float]
+    """Objective -> by which share of its value it is worse; below 0 where it is better."""
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """All answers about one study."""
@@ -197,6 +209,8 @@ class WhatIf:
     """Why it was not asked, where it was not."""
     recomputed: Recomputed | None = None
     """The design to build with fewer layers recomputed, where that is better and the space leaves it out."""
+    usual: tuple[Usual, ...] = ()
+    """Usual settings that the space leaves out, where the design to build is better with them."""
     sizes: Mapping[str, Unfit] = field(default_factory=dict)
     """Number of NPUs of which no design fits, in words -> what its nearest design lacks (`dse.whatif.sizes`)."""
 

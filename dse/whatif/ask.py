@@ -26,6 +26,7 @@ from dse.whatif.recomputed import find_recomputation
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
+from dse.whatif.usual import find_usual
 from simcore.engine.registry import BUILT_IN
 
 SIMULATIONS = 200
@@ -77,7 +78,10 @@ def answers_about(
     if built is None or built.design is None or built.metrics is None or first.scenarios is None:
         return first
     found = first if built.number in first.scenarios.known else compared([built])
-    return found if why else replace(found, recomputed=find_recomputation(record, space, built, simulate))
+    if why:
+        return found
+    recomputed = find_recomputation(record, space, built, simulate)
+    return replace(found, recomputed=recomputed, usual=find_usual(record, space, built, simulate))
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

@@ -1,0 +1,42 @@
+"""What nearly every training has, the space leaves out, and would make the design to build better.
+
+Whoever leaves out sequence parallelism beside tensor parallelism, the sharded optimizer beside data parallelism or
+interleaved stages seldom means to; but a front is proven for the space as it is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.space import Space
+from dse.whatif.answers import Usual
+from dse.whatif.climb import Simulate, parallelism_of, try_settings
+from dse.whatif.recomputed import WORTH
+
+_USUAL: tuple[tuple[str, str, Any], ...] = (
+    ("tensor", "sequence_parallel", True),
+    ("data", "zero", 1),
+    ("pipeline", "interleave", 2),
+)
+"""A degree of parallelism, and what is usual beside it: a key and its value."""
+
+
+def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> tuple[Usual, ...]:
+    """The usual settings that no design of the space has, each with which `trial` is better by `WORTH` in an objective.
+
+    None of those with which it is worse in another. `simulate` evaluates a document; where it says that one is of
+    unsound form (`ValueError`), there is no such design.
+    """
+    asked, degrees = parallelism_of(space.template), parallelism_of(trial.design)
+    found = []
+    for degree, key, value in _USUAL:
+        if key in asked or degrees.get(degree, 1) == 1:
+            continue
+        outcome = try_settings(simulate, trial, **{key: value})
+        if outcome is None or outcome.metrics is None:
+            continue
+        loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives}
+        if min(loss.values()) <= -WORTH and max(loss.values()) <= 0:
+            found.append(Usual(trial.number, key, value, loss))
+    return tuple(found)

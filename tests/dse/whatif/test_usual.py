@@ -1,0 +1,65 @@
+"""Usual settings that a space leaves out: told with what the design to build gains by them, where it gains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dse.report.decision import describe_decision
+from dse.report.summary import summarize
+from dse.run.document import open_study
+from dse.run.drive import optimize
+from dse.run.record import load_record
+from dse.run.settings import Settings
+from dse.space.space import space_from
+from dse.whatif.answers import WhatIf
+from dse.whatif.ask import answers_about
+from simcore.check.load import design_from
+from simcore.document.text import parse_document
+from simcore.simulate import simulate
+
+SPACE: dict[str, Any] = {
+    "workload": {"model": "llama3-70b", "global_batch": 128, "sequence_length": 4096, "precision": "bf16"},
+    "cluster": {"npu": "h200", "fabric": "dgx-h100", "npus": 128},
+    "objectives": {"minimize": ["iteration_time"]},
+}
+
+
+def answers(tmp_path: Path, **parallelism: Any) -> tuple[WhatIf, list[str], dict[str, Any]]:
+    """Of the one design of the space: the answers, what the decision says of the space, and the design."""
+    document = {**SPACE, "parallelism": {**parallelism, "microbatch": {"choice": [1, 2]}}}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "usual")
+    optimize(space, Settings(sampler="exhaustive", trials=100, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    study = open_study(tmp_path / "run")
+    answer = answers_about(record, study.space, study.engine, choose=lambda _: record.front[0])
+    decision = describe_decision(record, summarize(record, answer))
+    built = record.trials.numbered(decision.trial or 0)
+    assert built is not None
+    return (
+        answer,
+        [told for told in decision.sentences if told.startswith("The space leaves out")],
+        dict(built.design or {}),
+    )
+
+
+def test_what_the_design_gains_by_each_is_told(tmp_path: Path) -> None:
+    answer, (told,), built = answers(tmp_path, tensor=8, pipeline=4)
+    found = {one.key: one for one in answer.usual}
+    assert found.keys() == {"sequence_parallel", "interleave"}
+    before = simulate(design_from(built)).iteration_time_s
+    for key, one in found.items():
+        other = {**built, "parallelism": {**built["parallelism"], key: one.value}}
+        gain = simulate(design_from(other)).iteration_time_s / before - 1
+        assert one.loss["iteration_time"] == pytest.approx(gain)
+        assert gain <= -0.02
+    assert "'sequence_parallel: true' (trial " in told
+    assert "'interleave: 2' (trial " in told
+
+
+def test_nothing_is_told_of_settings_that_the_space_has_or_that_gain_nothing(tmp_path: Path) -> None:
+    answer, told, _ = answers(tmp_path, tensor=8, pipeline=4, interleave=2, sequence_parallel=True)
+    assert (answer.usual, told) == ((), [])
