@@ -82,8 +82,14 @@ def shares_behind(front: Matrix, corners: Matrix) -> NDArray[np.float64]:
 
 def shares_worse(points: Matrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
     """By which share each of `points` `[N, M]` is worse than `own` `[M]`, in the objective where it is most, `[N]`."""
-    worse: NDArray[np.float64] = ((points - own) / (np.abs(own) + (own == 0))).max(axis=1)
+    worse: NDArray[np.float64] = changes(points, own).max(axis=1)
     return worse
+
+
+def changes(points: Matrix, own: NDArray[np.float64]) -> Matrix:
+    """By which share of `own` `[M]` each of `points` `[N, M]` is worse in each objective, below 0 better, `[N, M]`."""
+    found: Matrix = (points - own) / (np.abs(own) + (own == 0))
+    return found
 
 
 def _differing(some: Matrix, others: Matrix) -> NDArray[np.bool_]:

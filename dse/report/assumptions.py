@@ -12,10 +12,11 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name, value_at
 from dse.report.choice import lossy_precisions
 from dse.report.launching import describe_launching
-from dse.report.nearest import READ, describe_changes, nearest, shares_worse
+from dse.report.nearest import READ, describe_changes, describe_losses, nearest, shares_worse
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, scale
+from dse.whatif.answers import Wider
 from dse.whatif.machines import stack_of
 from simcore.check.load import parse_design
 from simcore.cost.bill import UNUSED as BOUGHT_IDLE
@@ -42,7 +43,7 @@ def describe_assumptions(record: StudyRecord, summary: Summary, trial: TrialReco
     notes = [*describe_launching(record, summary, trial), *describe_tokens(trial)]
     notes += [*describe_unrunnable(record, trial), *describe_unscheduled(record, trial)]
     notes += [*describe_sends(trial), *describe_notices(trial)]
-    notes += describe_spared(record, trial)
+    notes += describe_spared(record, trial, summary.what_if.wider)
     lines = (_prices(record, trial), _times(trial), *notes)
     return (*(line for line in lines if line), *(f"Note: {clean_text(notice)}" for notice in record.notices))
 
@@ -85,19 +86,21 @@ def describe_notices(trial: TrialRecord) -> Iterator[str]:
         yield from (f"{kind}{_of(name)}: {clean_text(text)}." for (kind, text), name in said.items() if kind == words)
 
 
-def describe_spared(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
-    """The nearest design that pays none of the loss or tokens that a trial pays and no metric counts."""
-    if paid := _paid(trial):
-        known = paid | lossy_precisions(trial)
-        other = nearest(
-            record,
-            trial,
-            lambda other: other.design is not None and not paid & _paid(other) and lossy_precisions(other) <= known,
-            READ,
-        )
-        if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
-            spared = " and ".join(dict.fromkeys(clean_text(text.partition(":")[0]) for text in sorted(paid)))
-            yield f"Trial {other.number} does without {spared}: {describe_changes(record, trial, other)}."
+def describe_spared(record: StudyRecord, trial: TrialRecord, wider: Wider | None = None) -> Iterator[str]:
+    """The nearest design that pays no loss and no tokens, where a trial pays some that no metric counts.
+
+    Without one, what the trial itself is in a precision that pays none (`wider`).
+    """
+    paid = _paid(trial)
+    if not paid:
+        return
+    other = nearest(record, trial, lambda other: other.design is not None and not _paid(other), READ)
+    if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
+        spared = " and ".join(dict.fromkeys(clean_text(text.partition(":")[0]) for text in sorted(paid)))
+        yield f"Trial {other.number} does without {spared}: {describe_changes(record, trial, other)}."
+    elif wider is not None and wider.trial == trial.number:
+        there = "it does not fit" if wider.loss is None else describe_losses(record, wider.loss)
+        yield f"Trial {trial.number} in {wider.precision}: {there}."
 
 
 def _paid(trial: TrialRecord) -> set[str]:

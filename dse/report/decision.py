@@ -188,7 +188,7 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
             "storage or replaced nodes share it: that is not modelled"
         )
     if runs_otherwise(picked) and not runs_otherwise(trial):
-        return ROOM, describe_otherwise(picked)
+        return ROOM, describe_otherwise(picked.design)
     if fullness(picked) <= NEARLY_FULL and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
         return ROOM, "the times of its stack were fitted on no iteration with its ZeRO stage"
     return ROOM, (

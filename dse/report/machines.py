@@ -12,6 +12,7 @@ from dse.report.aspects import value_at
 from dse.report.choice import recommended
 from dse.report.measured_rival import rests_on_data_sheet
 from dse.report.nearest import READ, describe_changes, shares_worse
+from dse.report.runnable import describe_otherwise
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.space.objective import losses
@@ -116,17 +117,17 @@ def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine], pr
     told += [f"{_named(machine, precision)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
     left = others[_SHOWN - 1 :]
     rarely = "more rarely" if left and left[0].on_front < others[_SHOWN - 2].on_front else "as rarely"
-    told += [f"{len(left)} others {rarely}"] if left else []
+    told += [f"{len(left)} {'other' if len(left) == 1 else 'others'} {rarely}"] if left else []
     return f"{what}: {', '.join(told)}"
 
 
 def _named(machine: Machine, precision: str, values: str = "") -> str:
-    """Its name and values, its precision where that is another one, and that its times rest on its data sheet.
+    """Its name and values, its precision where that is another one, and what its times do not hold for.
 
-    That is so where no kernels of its kind were measured.
+    They rest on its data sheet where no kernels of its kind were measured.
     """
     its, sheet = _precision(machine.design), "data sheet alone" if rests_on_data_sheet(machine.design) else ""
-    parts = (values, its if precision and its != precision else "", sheet)
+    parts = (values, its if precision and its != precision else "", sheet, describe_otherwise(machine.design))
     told = "; ".join(text for text in parts if text)
     return f"{clean_text(machine.name)} ({told})" if told else clean_text(machine.name)
 

@@ -26,9 +26,15 @@ def shares_worse(record: StudyRecord, trials: Sequence[TrialRecord], trial: Tria
 def nearest(
     record: StudyRecord, trial: TrialRecord, suits: Callable[[TrialRecord], bool], most: int = LOOKED_AT
 ) -> TrialRecord | None:
-    """The feasible trial that suits and is nearest to another one; None where none of the `most` nearest does."""
+    """The feasible trial that suits and is nearest to another one; None where none of the `most` nearest does.
+
+    Of those that are as near in the objective where they are worst, the one that is best in all objectives together.
+    """
     trials = record.feasible_trials
-    order = shares_worse(record, trials, trial).argsort(kind="stable")[:most] if len(trials) else ()
+    if not len(trials):
+        return None
+    changes = pareto.changes(record.losses(trials), record.losses((trial,))[0])
+    order = np.lexsort((changes.sum(axis=1), changes.max(axis=1)))[:most]
     return next((other for place in order if suits(other := trials[int(place)])), None)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.export import TARGETS, Unsaid, export
@@ -51,10 +51,11 @@ def runs_otherwise(trial: TrialRecord) -> bool:
     return found is not None and bool(found.unsaid)
 
 
-def describe_otherwise(trial: TrialRecord) -> str:
-    """Clause: which of the values of a trial's design its stack runs otherwise; of one that `runs_otherwise`."""
-    found = _unsaid_of(trial)
-    assert found is not None
+def describe_otherwise(document: Mapping[str, Any] | None) -> str:
+    """Clause: which values of a design its stack runs otherwise; empty where none is known."""
+    found = None if document is None else _known_unsaid(Same(document))
+    if found is None or not found.unsaid:
+        return ""
     return f"{found.software} does not run it as it is: {_list_unsaid(found)}"
 
 
@@ -79,13 +80,12 @@ class _Found(NamedTuple):
 
 def _unsaid_of(trial: TrialRecord) -> _Found | None:
     """What its stack does otherwise than the design of a trial; None where no export knows the stack."""
-    return _known_unsaid(Same(trial))
+    return None if trial.design is None else _known_unsaid(Same(trial.design))
 
 
 @lru_cache(maxsize=1024)
-def _known_unsaid(same: Same[TrialRecord]) -> _Found | None:
-    trial = same.value
-    design = None if trial.design is None else parse_design(trial.design)[0]
+def _known_unsaid(same: Same[Mapping[str, Any]]) -> _Found | None:
+    design = parse_design(same.value)[0]
     if design is None or design.jobs is not None:
         return None
     name = design.software.name

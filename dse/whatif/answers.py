@@ -187,6 +187,16 @@ class Usual:
     """Objective -> by which share of its value it is worse; below 0 where it is better."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """The design to build in a precision that loses nothing."""
+
+    trial: int
+    precision: str
+    loss: Mapping[str, float] | None
+    """Objective -> by which share of its value it is worse; None where it does not fit."""
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """All answers about one study."""
@@ -211,6 +221,8 @@ class WhatIf:
     """The design to build with fewer layers recomputed, where that is better and the space leaves it out."""
     usual: tuple[Usual, ...] = ()
     """Usual settings that the space leaves out, where the design to build is better with them."""
+    wider: Wider | None = None
+    """The design to build in 16 bits, where it trains in fewer."""
     sizes: Mapping[str, Unfit] = field(default_factory=dict)
     """Number of NPUs of which no design fits, in words -> what its nearest design lacks (`dse.whatif.sizes`)."""
 

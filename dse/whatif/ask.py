@@ -27,6 +27,7 @@ from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from dse.whatif.usual import find_usual
+from dse.whatif.wider import find_wider
 from simcore.engine.registry import BUILT_IN
 
 SIMULATIONS = 200
@@ -80,8 +81,12 @@ def answers_about(
     found = first if built.number in first.scenarios.known else compared([built])
     if why:
         return found
-    recomputed = find_recomputation(record, space, built, simulate)
-    return replace(found, recomputed=recomputed, usual=find_usual(record, space, built, simulate))
+    return replace(
+        found,
+        recomputed=find_recomputation(record, space, built, simulate),
+        usual=find_usual(record, space, built, simulate),
+        wider=find_wider(record, built, simulate),
+    )
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

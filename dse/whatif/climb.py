@@ -191,7 +191,9 @@ def _broken(outcome: Outcome) -> str:
     if outcome.cut_by == "fits" and len(missed) == 1:
         return f"{DOES_NOT_FIT}, {100 * missed[0][1]:.2g} % more memory would be needed"
     if outcome.metrics is None:
-        return describe_broken(outcome)
+        known = outcome.violations.get(outcome.cut_by or "", 0.0)
+        told = f" missed by {100 * known:.2g} % at the least" if known > 0 and outcome.cut_by != VALID else ""
+        return f"{describe_broken(outcome)}{told}"
     return ", ".join(f"{name} missed by {100 * by:.2g} %" for name, by in missed)
 
 

@@ -45,7 +45,9 @@ def buy_torus(basket: Basket, node: Node, torus: TorusParts, sizes: Sequence[int
         basket.add(basket.need("transceiver", _PATH, name=name), "scale-up, between racks", "network", ends)
     switch = basket.need("circuit_switch", _PATH, name=torus.circuit_switch)
     if switch is not None:
-        basket.add(switch, "scale-up, between racks", "network", _switches(2 * blocks * domains, sum(faces), switch.part))
+        basket.add(
+            switch, "scale-up, between racks", "network", _switches(2 * blocks * domains, sum(faces), switch.part)
+        )
 
 
 def _switches(ends: int, places: int, switch: Part) -> int:

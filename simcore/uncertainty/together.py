@@ -81,12 +81,13 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     """
     degrees = design.parallelism.model_dump_json(exclude={"data", "microbatch"})
     sizes = f"data {design.data}, microbatch {design.microbatch}, {design.cluster.npus} NPUs"
-    # What a stack computes again, and does on its NPUs, the names of a stack and of a device say, too.
+    # What a stack computes again, how it launches experts' products, and what it does on its NPUs, the names of a stack
+    # and of a device say, too.
     launched = design.software.execution or "eager"
-    unnamed = {key for key in ("exchange", "reduces_apart_on", "expert_launch") if not getattr(design.software, key)}
+    unnamed = {key for key in ("exchange", "reduces_apart_on") if not getattr(design.software, key)}
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys({*_MEANT, "recomputes", *unnamed}, True),
+            **dict.fromkeys({*_MEANT, "recomputes", "expert_launch", *unnamed}, True),
             "memory": {"left_out_on"},
             "sources": {*_MEANT, "left_out_on", "reduces_apart_on", "expert_launch"},
         }

@@ -12,8 +12,10 @@ from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_sends, describe_spared
 from dse.report.choice import recommended
 from dse.report.decision import describe_decision
+from dse.report.nearest import nearest
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
 from dse.report.summary import summarize
+from dse.whatif.answers import Wider
 from simcore.check.load import design_from
 from simcore.simulate import simulate
 
@@ -77,6 +79,35 @@ def test_the_nearest_design_without_what_is_not_counted_is_named(time: float, to
         narrow, number=9, design={**narrow.design, "workload": {**narrow.design["workload"], "precision": "nvfp4"}}
     )
     assert list(describe_spared(studies.record([narrow, lossy]), narrow)) == []
+    by_tensor = trial(3, 1.001, precision="fp8")
+    assert list(describe_spared(studies.record([*others, by_tensor, narrow]), narrow)) == told
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        ({"iteration_time": 0.2, "cost.total": 0.0}, "Trial 7 in bf16: time +20 %, cost =."),
+        (None, "Trial 7 in bf16: it does not fit."),
+    ],
+)
+def test_where_no_design_does_without_the_design_itself_is_told_in_16_bits(
+    loss: dict[str, float] | None, told: str
+) -> None:
+    narrow, tensor = trial(7, precision="fp8_block"), trial(3, 1.001, precision="fp8")
+    record = studies.record([tensor, narrow])
+    assert list(describe_spared(record, narrow, Wider(7, "bf16", loss))) == [told]
+    assert list(describe_spared(record, tensor, Wider(7, "bf16", loss))) == []
+
+
+def test_of_designs_that_are_as_near_the_best_in_all_objectives_is_named() -> None:
+    own = trial(1)
+    others = [
+        replace(trial(number, time), values={"iteration_time": time, "cost.total": 128.0})
+        for number, time in ((2, 0.96), (3, 0.79), (4, 0.9))
+    ]
+    found = nearest(studies.record([own, *others]), own, lambda other: other is not own and other.number > 1)
+    assert found is not None
+    assert found.number == 3
 
 
 @pytest.mark.parametrize(
