@@ -124,20 +124,27 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
         parts.append(f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})")
     said = f"Prices per NPU by {sources.pop()}" if same else "Prices per NPU"
-    return f"{said}: {', '.join(parts)}.{_whole(trial)}" if parts else ""
+    return f"{said}: {', '.join(parts)}.{_whole(record, trial)}" if parts else ""
 
 
-def _whole(trial: TrialRecord) -> str:
+def _whole(record: StudyRecord, trial: TrialRecord) -> str:
     """What whole nodes come to: NPUs that are bought and not used, or a single node with nothing beside it."""
     design = None if trial.design is None else parse_design(trial.design)[0]
     if design is None:
         return ""
-    bill = bill_of(design)
-    idle = sum(item.count for item in bill.items if item.where == BOUGHT_IDLE)
+    idle = sum(item.count for item in bill_of(design).items if item.where == BOUGHT_IDLE)
     unused = f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use." if idle else ""
-    alone = design.cost.by_parts and sum(item.count for item in bill.at_work) == 1
-    beside = " A single node is priced without storage, network and management; two have them." if alone else ""
-    return unused + beside
+    if _is_one_node(trial):
+        return f"{unused} A single node is priced without storage, network and management; two have them."
+    alone = next((other for other in record.front if _is_one_node(other)), None)
+    beside = "is priced without storage, network and management, which more nodes have"
+    return f"{unused} The single node of trial {alone.number} {beside}." if alone is not None else unused
+
+
+def _is_one_node(trial: TrialRecord) -> bool:
+    """Whether a design is one node, priced by its parts."""
+    design = None if trial.design is None else parse_design(trial.design)[0]
+    return design is not None and design.cost.by_parts and sum(item.count for item in bill_of(design).at_work) == 1
 
 
 def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:

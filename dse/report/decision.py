@@ -42,7 +42,7 @@ from dse.report.orders import describe_orders
 from dse.report.power import describe_draw
 from dse.report.quickest import buy_the_same, is_spent_anyway, times_as_long
 from dse.report.reasons import describe_load, fullness
-from dse.report.rival import describe_rival
+from dse.report.rival import describe_doubt, describe_rival
 from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room
 from dse.report.runnable import describe_otherwise, runs_otherwise
@@ -307,16 +307,23 @@ def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     pay = payoff(record, summary)
     stands_for = pick_of_front(record, summary)
     dearer = None if pay is None or costs_more(record, trial, pay.trial, (pay.price, pay.bought)) else pay
-    clauses = [] if dearer is None else [_describe_payoff(dearer, dearer.trial.number in (trial.number, stands_for))]
+    clauses = []
+    if dearer is not None:
+        doubt = describe_doubt(dearer.bought, summary, trial, dearer.trial)
+        clauses += [_describe_payoff(dearer, dearer.trial.number in (trial.number, stands_for), doubt)]
     clauses += [clause for clause in _changes(record, summary, trial, found) if clause]
     text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _describe_payoff(pay: Payoff, here: bool) -> str:
-    """Where money stops to pay; `here` where the design to build, or that which it stands for, is there."""
+def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
+    """Where money stops to pay; `here` where the design to build, or that which it stands for, is there.
+
+    `doubt` says why it is not known that what is bought differs from what the design to build has.
+    """
     price, bought = (format_with_unit(pay.trial.values[o.name], o.unit, o.name) for o in (pay.price, pay.bought))
-    where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought})"
+    unsure = f": {doubt}" if doubt else ""
+    where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought}{unsure})"
     what = _bought(pay.bought.name)
     run = " that its stack runs" if pay.beyond else ""
     if pay.after is None and here:

@@ -100,14 +100,20 @@ def _against(objective: Objective, summary: Summary, trial: TrialRecord, rival: 
         return f"regret {format_percent(before)} to {format_percent(after)}"
     share = objective.sign * (after - before) / abs(before) if before else None
     text = f"{clean_text(short_label(objective.name))} {format_change(share, objective.sign)}"
+    doubt = describe_doubt(objective, summary, trial, rival)
+    return f"{text} ({doubt})" if doubt else text
+
+
+def describe_doubt(objective: Objective, summary: Summary, trial: TrialRecord, other: TrialRecord) -> str:
+    """Why it is not known that two trials differ in an objective; empty where it is, or where they are equal."""
+    before, after = trial.values[objective.name], other.values[objective.name]
+    share = abs(after - before) / abs(before) if before else None
     scenarios = summary.what_if.scenarios
     timed = any(moves(name, "time") for name in objective.names)
-    drawn = timed or is_drawn(objective)
-    known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((rival.number, trial.number))
-    if share is not None and abs(share) < NO_CHANGE:
-        return text
-    if drawn and known is not None:
-        doubt = _NEAR_TEXT if share is not None and abs(share) < _NEAR_VALUES else "not sure"
-        return f"{text} ({doubt})" if 1 - TOLD_APART < known < TOLD_APART else text
-    near = timed and share is not None and abs(share) < RESOLUTION
-    return f"{text} ({_NEAR_TEXT})" if near else text
+    known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((other.number, trial.number))
+    if share is not None and share < NO_CHANGE:
+        return ""
+    if known is not None and (timed or is_drawn(objective)):
+        doubt = _NEAR_TEXT if share is not None and share < _NEAR_VALUES else "not sure"
+        return doubt if 1 - TOLD_APART < known < TOLD_APART else ""
+    return _NEAR_TEXT if timed and share is not None and share < RESOLUTION else ""
