@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dse.export.base import Exported, Target, Unsaid
-from dse.export.compare import unsaid
+from dse.export.compare import read_back, unsaid
 from dse.export.deepspeed import DeepSpeed
 from dse.export.megatron import Megatron
 from dse.export.torchtitan import TorchTitan
@@ -18,7 +18,7 @@ from simcore.layout.settle import settle
 TARGETS: dict[str, Target] = {target.name: target for target in (Megatron(), TorchTitan(), DeepSpeed())}
 """Programs by the name that `--for` has."""
 
-__all__ = ["TARGETS", "Exported", "Target", "Unsaid", "export"]
+__all__ = ["TARGETS", "Exported", "Target", "Unsaid", "as_run", "export", "target_of"]
 
 
 def export(design: Design, target: str) -> Exported:
@@ -27,6 +27,25 @@ def export(design: Design, target: str) -> Exported:
     Raises `InputError` where the design is not one transformer in training, or the program has no such model, or does
     not run on its NPUs.
     """
+    design, text = _write(design, target)
+    program = TARGETS[target]
+    left = unsaid(design, program, program.read(text))
+    return Exported(program.name, program.file, text, left, tuple(_notes(design, program)))
+
+
+def target_of(software: str) -> str | None:
+    """The program that is known to be the software stack of that name; None without any."""
+    return next((target.name for target in TARGETS.values() if software in target.software), None)
+
+
+def as_run(design: Design, target: str) -> Design:
+    """A checked design as the program runs it, told what it can be told. Raises `InputError` as `export` does."""
+    design, text = _write(design, target)
+    return read_back(design, TARGETS[target], TARGETS[target].read(text))
+
+
+def _write(design: Design, target: str) -> tuple[Design, str]:
+    """A design, its degrees settled, and the file of a program that runs it."""
     program = TARGETS[target]
     design = lone_job(design)
     if (tag := workload_tag(design.workload)) != USUAL:
@@ -40,9 +59,7 @@ def export(design: Design, target: str) -> Exported:
         expected = f"the degrees of the section in all layers: {target} makes one set of groups for the whole model"
         found = "layers with tensor or expert degrees of their own"
         raise InputError([Problem(("parallelism", "layers"), expected, found, "export a design without them")])
-    text = program.write(design)
-    left = unsaid(design, program, program.read(text))
-    return Exported(program.name, program.file, text, left, tuple(_notes(design, program)))
+    return design, program.write(design)
 
 
 def _notes(design: Design, program: Target) -> list[str]:

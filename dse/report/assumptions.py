@@ -41,7 +41,7 @@ _NEAR = 1.0
 def describe_assumptions(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
     """Lines on prices, on what the times rest on, on tokens, on what its stack does otherwise; then notices."""
     notes = [*describe_launching(record, summary, trial), *describe_tokens(trial)]
-    notes += [*describe_unrunnable(record, trial), *describe_unscheduled(record, trial)]
+    notes += [*describe_unrunnable(record, trial, summary.what_if.as_run), *describe_unscheduled(record, trial)]
     notes += [*describe_sends(trial), *describe_notices(trial)]
     notes += describe_spared(record, trial, summary.what_if.wider)
     lines = (_prices(record, trial), _times(trial), *notes)

@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.export import TARGETS, Unsaid, export
+from dse.export import Unsaid, export, target_of
 from dse.report.aspects import value_at
-from dse.report.nearest import describe_changes, nearest
+from dse.report.nearest import describe_changes, describe_losses, nearest
 from dse.report.units import clean_text
+from dse.whatif.answers import AsRun
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.design.same import Same
@@ -22,13 +23,17 @@ _LONGEST = 24
 """Characters of a value that is told; of longer ones the key alone."""
 
 
-def describe_unrunnable(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
-    """A line where a stack does not run its design as it was simulated, with the nearest design that it does run."""
+def describe_unrunnable(record: StudyRecord, trial: TrialRecord, instead: AsRun | None = None) -> Iterator[str]:
+    """A line where a stack does not run its design as it was simulated, with the nearest design that it does run.
+
+    `instead` is the design as its stack runs it, where that is known.
+    """
     found = _unsaid_of(trial)
     if found is None or not found.unsaid:
         return
     more = f"dse export RUN {trial.number} --for {found.target} says more"
-    yield f"{found.software} does not run this as it is: {_list_unsaid(found)}{_nearest(record, trial)}; {more}."
+    runs = f"{_describe_instead(record, trial, instead)}{_nearest(record, trial)}"
+    yield f"{found.software} does not run this as it is: {_list_unsaid(found)}{runs}; {more}."
 
 
 def describe_unscheduled(record: StudyRecord, trial: TrialRecord) -> Iterator[str]:
@@ -57,6 +62,14 @@ def describe_otherwise(document: Mapping[str, Any] | None) -> str:
     if found is None or not found.unsaid:
         return ""
     return f"{found.software} does not run it as it is: {_list_unsaid(found)}"
+
+
+def _describe_instead(record: StudyRecord, trial: TrialRecord, instead: AsRun | None) -> str:
+    if instead is None or instead.trial != trial.number:
+        return ""
+    if instead.loss is None:
+        return f"; as it runs it, it breaks '{clean_text(instead.broken)}'"
+    return f"; as it runs it, it has {describe_losses(record, instead.loss)}"
 
 
 def _nearest(record: StudyRecord, trial: TrialRecord) -> str:
@@ -89,7 +102,7 @@ def _known_unsaid(same: Same[Mapping[str, Any]]) -> _Found | None:
     if design is None or design.jobs is not None:
         return None
     name = design.software.name
-    target = next((target.name for target in TARGETS.values() if name in target.software), None)
+    target = target_of(name)
     return None if target is None else _Found(name, target, _unsaid(design, target))
 
 

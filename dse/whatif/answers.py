@@ -197,6 +197,17 @@ class Wider:
     """Objective -> by which share of its value it is worse; None where it does not fit."""
 
 
+@dataclass(frozen=True, slots=True)
+class AsRun:
+    """The design to build as its stack runs it, which has not all that was simulated."""
+
+    trial: int
+    loss: Mapping[str, float] | None
+    """Objective -> by which share of its value it is worse; None where it is not feasible."""
+    broken: str = ""
+    """What it breaks then."""
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """All answers about one study."""
@@ -221,6 +232,8 @@ class WhatIf:
     """The design to build with fewer layers recomputed, where that is better and the space leaves it out."""
     usual: tuple[Usual, ...] = ()
     """Usual settings that the space leaves out, where the design to build is better with them."""
+    as_run: AsRun | None = None
+    """The design to build as its stack runs it, where it is known to run it otherwise."""
     wider: Wider | None = None
     """The design to build in 16 bits, where it trains in fewer."""
     sizes: Mapping[str, Unfit] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
+from dse.whatif.as_run import find_as_run
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
 from dse.whatif.climb import find_starts
 from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
@@ -85,6 +86,7 @@ def answers_about(
         found,
         recomputed=find_recomputation(record, space, built, simulate),
         usual=find_usual(record, space, built, simulate),
+        as_run=find_as_run(record, built, simulate),
         wider=find_wider(record, built, simulate),
     )
 

@@ -1,0 +1,36 @@
+"""What the design to build would be as its stack runs it, where that has no such schedule, or does something otherwise."""
+
+from __future__ import annotations
+
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.export import as_run, target_of
+from dse.whatif.answers import AsRun
+from dse.whatif.batches import describe_broken
+from dse.whatif.climb import Simulate
+from simcore.check.load import parse_design
+from simcore.document.problem import InputError
+
+
+def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> AsRun | None:
+    """A trial's design as its stack runs it; None where no export knows the stack or takes the design, or it is the same.
+
+    `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), there is no such design.
+    """
+    design = None if trial.design is None else parse_design(trial.design)[0]
+    if trial.design is None or design is None or design.jobs is not None:
+        return None
+    target = target_of(design.software.name)
+    try:
+        its = None if target is None else as_run(design, target).document()
+        if its is None:
+            return None
+        workload = {**trial.design["workload"], "precision": its["workload"]["precision"]}
+        outcome = simulate({**trial.design, "workload": workload, "parallelism": its["parallelism"]})
+    except (InputError, ValueError):
+        return None
+    if outcome.state == "failed":
+        return None
+    if outcome.state != "feasible":
+        return AsRun(trial.number, None, describe_broken(outcome))
+    loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives}
+    return AsRun(trial.number, loss) if any(loss.values()) else None

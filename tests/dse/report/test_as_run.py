@@ -1,0 +1,76 @@
+"""The design to build as its stack runs it, and in 16 bits: each told with what it loses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import report_studies as studies
+
+from dse.evaluate.evaluate import Evaluator, Outcome
+from dse.evaluate.record import TrialRecord
+from dse.report.runnable import describe_unrunnable
+from dse.space.objective import Objective
+from dse.whatif.answers import AsRun, Wider
+from dse.whatif.as_run import find_as_run
+from dse.whatif.wider import find_wider
+from simcore.check.load import design_from
+from simcore.simulate import simulate
+
+OBJECTIVES = (Objective("iteration_time", "minimize", "s"),)
+
+
+def evaluated(document: Any) -> Outcome:
+    return Evaluator(OBJECTIVES, (), "fast")(document)
+
+
+def trial(npu: str = "h100-80gb", precision: str = "fp8", **parallelism: Any) -> TrialRecord:
+    document = {
+        "workload": {"model": "megatron-22b", "global_batch": 64, "precision": precision},
+        "parallelism": {"tensor": 2, "pipeline": 4, "zero": 1, "sequence_parallel": True, **parallelism},
+        "cluster": {"npu": npu, "fabric": "dgx-h100", "npus": 32},
+    }
+    design = design_from(document).document()
+    return TrialRecord(7, "feasible", {"iteration_time": time(design)}, {}, {}, design=design)
+
+
+def time(document: Any) -> float:
+    return simulate(design_from(document)).iteration_time_s
+
+
+def changed(found: TrialRecord, section: str, **keys: Any) -> dict[str, Any]:
+    assert found.design is not None
+    return {**found.design, section: {**found.design[section], **keys}}
+
+
+def test_a_schedule_that_its_stack_lacks_is_replaced_by_the_one_that_runs() -> None:
+    own = trial(schedule="dualpipe-v", interleave=2)
+    record = studies.record([own], objectives=OBJECTIVES)
+    found = find_as_run(record, own, evaluated)
+    usual = time(changed(own, "parallelism", schedule="1f1b"))
+    assert found == AsRun(7, {"iteration_time": pytest.approx(usual / own.values["iteration_time"] - 1)})
+    (line,) = describe_unrunnable(record, own, found)
+    assert "schedule dualpipe-v (1f1b instead); as it runs it, it has time " in line
+
+
+def test_that_the_design_as_it_runs_breaks_a_rule_is_told() -> None:
+    own = trial(schedule="dualpipe-v", interleave=2)
+    record = studies.record([own], objectives=OBJECTIVES)
+    (line,) = describe_unrunnable(record, own, AsRun(7, None, "interleaving"))
+    assert "; as it runs it, it breaks 'interleaving'; dse export" in line
+
+
+def test_nothing_is_told_of_a_design_that_runs_as_it_is() -> None:
+    own = trial()
+    assert find_as_run(studies.record([own], objectives=OBJECTIVES), own, evaluated) is None
+
+
+def test_in_16_bits_a_design_is_what_the_simulator_says() -> None:
+    own = trial()
+    record = studies.record([own], objectives=OBJECTIVES)
+    wide = time(changed(own, "workload", precision="bf16"))
+    assert find_wider(record, own, evaluated) == Wider(
+        7, "bf16", {"iteration_time": pytest.approx(wide / own.values["iteration_time"] - 1)}
+    )
+    assert wide > own.values["iteration_time"]
+    assert find_wider(record, trial(precision="bf16"), evaluated) is None
