@@ -195,7 +195,9 @@ def _source(listed: PriceList, part: str) -> str:
 
 def _times(trial: TrialRecord) -> str:
     said = _provenance(trial)
-    told = [clean_text(said[key]) for key in ("operators", "software") if key in said]
+    told = [clean_text(said["operators"])] if "operators" in said else []
+    stacks = (_provenance(part).get("software") for _, part in trial.parts)
+    told += dict.fromkeys(clean_text(stack) for stack in stacks if stack)
     if said.get("operators", "").startswith("data sheet"):
         told[0] += " (off by up to a half, and with it what is proven)"
     unmeasured = _unmeasured(trial, said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from dse.report.measured_rival import rests_on_data_sheet
 from dse.report.nearest import READ, describe_changes, shares_worse
 from dse.report.runnable import describe_otherwise
 from dse.report.summary import Summary
-from dse.report.units import clean_text, format_percent, format_with_unit
+from dse.report.units import clean_text, describe_need, format_percent, format_with_unit
 from dse.space.objective import losses
 from dse.whatif.answers import Machine
 from dse.whatif.machines import machine_of
@@ -75,7 +74,7 @@ def _describe_bought(record: StudyRecord, summary: Summary) -> str:
 def _shortly(why: str) -> str:
     """What is wrong, as a sentence; of what to do about it only that another part of each domain would do."""
     wrong, _, fix = why.partition("; ")
-    wrong = re.sub(r"^([\w.\[\]]+): expected (.+), got (.+)$", r"\1 needs \2, has \3", wrong)
+    wrong = describe_need(wrong)
     part = fix.partition(", or ")[2]
     return clean_text(f"{wrong}; try {part}" if "'domain:" in part else wrong)
 

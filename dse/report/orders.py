@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
-from dse.report.units import clean_text, format_brief, format_number
+from dse.report.units import clean_text, describe_need, format_brief, format_number
 from dse.report.values import read_result
 from dse.space.order import ORDERABLE
 from dse.whatif.machines import npu_of
@@ -59,12 +59,20 @@ def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
     sold = None if result is None else result.orderable
     if record.hypothetical:
         number = trial.number
-        fates = {True: f"trial {number} can be ordered", False: f"trial {number} is one"}
-        fate = f"whether trial {number} is one, was not checked" if sold is None else fates[sold]
+        fate = f"trial {number} can be ordered" if sold else f"whether trial {number} is one, was not checked"
+        if result is not None and sold is False:
+            fate = f"trial {number} is one: {describe_need(_first(result.order_notes))}{_describe_price(trial)}"
         lacked = "" if result is None else _describe_lacked(result)
         return f"{record.hypothetical.removesuffix('.')}; {fate}. {lacked}".strip()
     told = describe_order(result) if result is not None and sold is None else ""
     return " ".join(part for part in (told, _describe_offer(trial)) if part)
+
+
+def _describe_price(trial: TrialRecord) -> str:
+    """That a list of parts has no price of what nobody sells."""
+    listed = price_list(trial)
+    by_parts = listed is not None and listed.by_parts
+    return "; inside nodes it has the price of what is sold, whatever its bandwidth" if by_parts else ""
 
 
 def _describe_offer(trial: TrialRecord) -> str:

@@ -7,6 +7,7 @@ at a glance. Text that came from a document is cleaned of control characters her
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -141,3 +142,8 @@ def shorten_text(text: object, length: int) -> str:
     kept = whole[: length - 1]
     ends = max(map(kept.rfind, " /,_")) + 1
     return (kept[:ends] if ends > length // 2 else kept).rstrip(" ") + "…"
+
+
+def describe_need(problem: str) -> str:
+    """A problem of a document, *path: expected x, got y*, as a clause: *path needs x, has y*."""
+    return re.sub(r"^([\w.\[\]]+): expected (.+), got (.+)$", r"\1 needs \2, has \3", problem)

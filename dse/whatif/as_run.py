@@ -1,4 +1,4 @@
-"""What the design to build would be as its stack runs it, where that has no such schedule, or does something otherwise."""
+"""What the design to build would be as its stack runs it, where that does something otherwise than was simulated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.document.problem import InputError
 
 
 def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> AsRun | None:
-    """A trial's design as its stack runs it; None where no export knows the stack or takes the design, or it is the same.
+    """A trial's design as its stack runs it; None where it is the same, or no export knows the stack or takes it.
 
     `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), there is no such design.
     """
