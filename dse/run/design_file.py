@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dse.evaluate.record import TrialRecord
 from dse.study.files import write_whole
@@ -35,8 +37,18 @@ def write_designs(trial: TrialRecord, path: Path, engine: str) -> tuple[DesignFi
         raise InputError([Problem(("--design",), "a trial with a design", f"trial {trial.number}, which has none")])
     files = [_file_of(path, name, index) for index, (name, _) in enumerate(parts)]
     for file, (_, part) in zip(files, parts, strict=True):
-        write_whole(file, dump_document(nearer(part.design or {}, file.parent)).encode())
+        document = _without_shares(part.design or {})
+        write_whole(file, dump_document(nearer(document, file.parent)).encode())
     return tuple(DesignFile(file, _note(part, engine)) for file, (_, part) in zip(files, parts, strict=True))
+
+
+def _without_shares(design: Mapping[str, Any]) -> dict[str, Any]:
+    """A design without the bandwidths that follow from NICs, so that whoever edits it can change these alone."""
+    dimensions = [
+        {key: value for key, value in dimension.items() if key != "bandwidth"} if "nics" in dimension else dimension
+        for dimension in design.get("cluster", {}).get("dimensions", ())
+    ]
+    return {**design, "cluster": {**design["cluster"], "dimensions": dimensions}} if dimensions else dict(design)
 
 
 def _file_of(path: Path, workload: str, index: int) -> Path:

@@ -43,6 +43,11 @@ _WRITTEN = re.compile(
 )
 _WORD = r"(?!(?:and|or|not|in|is|if|else)\b)[A-Za-zµμ$][\w$/]*|%(?=\s*(?:$|\)|and\b|or\b))"
 _WITH_WORD = re.compile(rf"{_QUOTED}|({_NUMBER})\s*({_WORD})")
+_WORDS = {
+    "%": (0.01, ""), "second": (1, "s"), "minute": (60, "s"), "hour": (1, "h"), "day": (1, "d"), "week": (7, "d"),
+    "month": (30, "d"), "year": (365, "d"),
+}  # fmt: skip
+"""What is written for a share or a time -> by which factor, and in which unit, it is read."""
 _STAND_IN = "quantity__"
 
 Dimension = dict[str, int]
@@ -88,9 +93,19 @@ def parse_expression(text: str) -> ast.expr:
     standing = _WRITTEN.sub(stand_in, text.strip()).strip()
     for match in _WITH_WORD.finditer(standing):
         if match[1] is not None:
-            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", _suggest_unit(match[2], standing))
+            hint = _in_known_unit(match[1], match[2]) or _suggest_unit(match[2], standing)
+            raise Refusal("a number, or one with a known unit", f"'{match[0]}'", hint)
     tree = ast.parse(standing, mode="eval").body
     return tree if not found else _Put(found).visit(tree)
+
+
+def _in_known_unit(number: str, word: str) -> str:
+    """What was meant by a share in percent, or a time in a word of English; empty for other units."""
+    known = _WORDS.get(word.lower().removesuffix("s"))
+    if known is None:
+        return ""
+    factor, unit = known
+    return f"write '{float(number) * factor:.12g}{f' {unit}' if unit else ''}'"
 
 
 def _suggest_unit(unit: str, text: str) -> str:

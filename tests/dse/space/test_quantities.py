@@ -90,7 +90,9 @@ def test_a_unit_of_another_kind_is_refused_with_both_units(text: str, said: str)
         ("cost.total <= 30 MUSD", "got '30 MUSD'; e.g. 30 M"),
         ("memory.peak <= 70 gib", "got '70 gib'; did you mean 'GiB'"),
         ("iteration_time <= 20 sec", "got '20 sec'; did you mean"),
-        ("mfu >= 40 %", "got '40 %'"),
+        ("mfu >= 40 %", "got '40 %'; write '0.4'"),
+        ("time_to_train <= 3 weeks", "got '3 weeks'; write '21 d'"),
+        ("iteration_time <= 1.5 minutes", "got '1.5 minutes'; write '90 s'"),
     ],
 )
 def test_an_unknown_unit_is_told_the_nearest_known_one(text: str, said: str) -> None:
