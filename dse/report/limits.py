@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.choice import SURER
-from dse.report.describe import headline
+from dse.report.describe import compare, headline
+from dse.report.families import KIND
 from dse.report.nearest import describe_changes, shares_worse
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
@@ -19,6 +20,8 @@ NEAR = 0.05
 """A limit is near where a design keeps less than this share of it free."""
 _TOLD = 0.95
 """A limit that a design keeps in at least such a share of the scenarios is not told."""
+_DIFFERENCES = 4
+"""What is told at most of a design that is surer to keep a limit."""
 _MEAN_POWER = {"power", "power.mean"}
 
 
@@ -60,6 +63,9 @@ def _describe_safer(record: StudyRecord, trial: TrialRecord, known: Mapping[int,
     found = safe[int(shares_worse(record, safe, trial).argmin())]
     changes = describe_changes(record, trial, found)
     what = headline(found.decided_document, ("NPUs",))
+    if what == headline(trial.decided_document, ("NPUs",)):
+        _, its = compare([trial.decided_document, found.decided_document], KIND).phrases
+        what = ", ".join(its[:_DIFFERENCES]) or what
     share = format_percent(known[found.number].least_kept)
     surest = "does in" if most >= SAFE else f"is the surest of the {len(known):,} that were compared, in"
     return f"trial {found.number} ({what}) {surest} {share}: {changes}"
