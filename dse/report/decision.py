@@ -38,7 +38,7 @@ from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import LOOKED_AT
-from dse.report.orders import describe_orders
+from dse.report.orders import describe_orders, is_bought
 from dse.report.power import describe_draw
 from dse.report.quickest import buy_the_same, is_spent_anyway, times_as_long
 from dse.report.reasons import describe_load, fullness
@@ -260,9 +260,10 @@ def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -
 
 
 def _describe_price(record: StudyRecord, trial: TrialRecord) -> str:
-    """What the cluster costs, unless an objective says so."""
+    """What the cluster costs, unless an objective says so, or it is not for sale."""
     price = ((trial.metrics or {}).get("cost") or {}).get("total")
-    if not price or any(name.startswith("cost.") for o in record.objectives for name in o.names):
+    told = any(name.startswith("cost.") for o in record.objectives for name in o.names)
+    if not price or told or not is_bought(record, trial):
         return ""
     return f"the cluster costs {format_with_unit(price, '$')}"
 

@@ -65,7 +65,16 @@ def describe_orders(record: StudyRecord, trial: TrialRecord) -> str:
         lacked = "" if result is None else _describe_lacked(result)
         return f"{record.hypothetical.removesuffix('.')}; {fate}. {lacked}".strip()
     told = describe_order(result) if result is not None and sold is None else ""
-    return " ".join(part for part in (told, _describe_offer(trial)) if part)
+    return " ".join(part for part in (told, _describe_offer(trial) if is_bought(record, trial) else "") if part)
+
+
+def is_bought(record: StudyRecord, trial: TrialRecord) -> bool:
+    """Whether a study is about what to buy: something of the cluster is open, or money is an objective or a limit."""
+    if record.purchase is not None or any("$" in objective.unit for objective in record.objectives):
+        return True
+    return any(path.startswith("cluster.") for path in trial.params) or any(
+        "cost." in name for name in trial.violations
+    )
 
 
 def _describe_price(trial: TrialRecord) -> str:
