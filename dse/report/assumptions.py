@@ -22,10 +22,13 @@ from simcore.check.load import parse_design
 from simcore.cost.bill import UNUSED as BOUGHT_IDLE
 from simcore.cost.materials import bill_of
 from simcore.cost.ownership import YEAR
+from simcore.design.design import Design
+from simcore.design.node import node_of
 from simcore.design.prices import PriceList
 from simcore.metrics import moves
 from simcore.network import TOPOLOGIES
 from simcore.provenance import AS_DESIGNED
+from simcore.reliability.waiting import spare_nodes
 from simcore.result import NOTICES, notices_in
 from simcore.workload.penalties import lost_accuracy
 
@@ -133,12 +136,21 @@ def _whole(record: StudyRecord, trial: TrialRecord) -> str:
     if design is None:
         return ""
     idle = sum(item.count for item in bill_of(design).items if item.where == BOUGHT_IDLE)
-    unused = f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use." if idle else ""
+    unused = f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use" if idle else ""
+    if unused:
+        unused += f"{_describe_spares(design, idle)}."
     if _is_one_node(trial):
         return f"{unused} A single node is priced without storage, network and management; two have them."
     alone = next((other for other in record.front if _is_one_node(other)), None)
     beside = "is priced without storage, network and management, which more nodes have"
     return f"{unused} The single node of trial {alone.number} {beside}." if alone is not None else unused
+
+
+def _describe_spares(design: Design, idle: float) -> str:
+    """How many of the NPUs that a job does not use are its spares."""
+    node = node_of(design.cluster)
+    spares = 0 if node is None else min(idle, spare_nodes(design) * node.size)
+    return f", {spares:,.0f} of them its spares" if spares else ""
 
 
 def _is_one_node(trial: TrialRecord) -> bool:

@@ -1,4 +1,4 @@
-"""What is said of prices and of servers that are sold: nothing where the cluster is there, and money decides nothing."""
+"""What is said of prices and of servers that are sold: nothing where a cluster is there and money decides nothing."""
 
 from __future__ import annotations
 
