@@ -90,7 +90,7 @@ def _even_stages(design: Design) -> Iterator[Problem]:
             ("parallelism", "interleave"),
             f"pipeline x interleave that divides the layers ({model.layers}), or these and one or two more",
             str(stages),
-            "choose another, or give first_stage_layers or last_stage_layers",
+            "choose another, or write stages: {solve: true}, which evens them out",
             rule="interleaved stages divide the layers",
         )
 

@@ -148,7 +148,7 @@ def workload(**more: Any) -> dict[str, Any]:
         (
             training({"pipeline": 4, "interleave": 2}, [NODE], workload=workload(layers=12)),
             "parallelism.interleave: expected pipeline x interleave that divides the layers (12), or these and one or "
-            "two more, got 8; choose another, or give first_stage_layers or last_stage_layers",
+            "two more, got 8; choose another, or write stages: {solve: true}, which evens them out",
         ),
         (
             training({}, [NODE], workload={**workload(sequence_length=128), "sequence_length": 256}),
@@ -294,7 +294,7 @@ LATENT = {"kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v
         (
             training({"pipeline": 2, "interleave": 3}, [NODE], workload=workload(layers=9)),
             "parallelism.interleave: expected pipeline x interleave that divides the layers (9), or these and one or "
-            "two more, got 6; choose another, or give first_stage_layers or last_stage_layers",
+            "two more, got 6; choose another, or write stages: {solve: true}, which evens them out",
         ),
         (
             training({"recompute_layers": 2}, [NODE]),
