@@ -96,6 +96,8 @@ class Compute(NamedTuple):
     """Time that was measured [s], where it does not follow from the NPU."""
     routed: bool = False
     """Whether only routing tells how much there is to do: no recorded graph has it, the host launches it each time."""
+    padding: float = 1.0
+    """FLOPs that its kernel does, those for rows that it masks included, over `flops`."""
     apart: float = 0.0
     """Least time from one product of the batch to the next [s], where each is a kernel of its own; 0: one kernel does
     all of them."""

@@ -83,7 +83,7 @@ class Roofline(OperatorTimes):
         fused = operator.kind == "flash" and not npu.is_ideal
         decodes = fused and bool(operator.fused) and operator.fused[0][1] <= INSTRUCTION
         missed = 0.0 if decodes else npu.gemm.half
-        computing = (operator.flops + missed) / (npu.gemm.limit * self._sustained(operator.kind))
+        computing = (operator.padding * operator.flops + missed) / (npu.gemm.limit * self._sustained(operator.kind))
         if fused:
             computing /= ATTENTION * self.attention
         return max(computing, moving) + max(npu.overhead, DECODE_KERNELS if decodes else 0.0)
@@ -126,7 +126,7 @@ class Roofline(OperatorTimes):
         if operator.flops and operator.shape is not None:
             machine = self._wide if operator.kind == "core" else self._narrow
             time_products = apart_seconds if operator.apart else product_seconds
-            return time_products(machine, operator.shape, operator.bytes)
+            return operator.padding * time_products(machine, operator.shape, operator.bytes)
         longest = operator.bytes / (self.npu.memory.bandwidth * curve.memory)
         if operator.flops:
             limit = curve.product(self._precision(operator.kind)).limit

@@ -120,6 +120,9 @@ class Software(Frozen):
     expert_launch: Annotated[Time, Field(ge=0)] = 0.0
     """Least time from an expert's product to the next one's, where each is a kernel of its own; 0: one kernel has those
     of all experts of an NPU."""
+    expert_tile: Count = 1
+    """Rows of a tile of the kernel that has the products of all experts: where it has rows of several, it is computed
+    for each of them. Experts that drop tokens beyond a capacity are padded to it, and not by tiles."""
     loss_copies: Count = 1
     """Tensors of the logits' size in fp32 that a loss which is not fused holds at once."""
     elementwise: Factor = 1.0

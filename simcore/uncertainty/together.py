@@ -87,9 +87,9 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     unnamed = {key for key in ("exchange", "reduces_apart_on") if not getattr(design.software, key)}
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys({*_MEANT, "recomputes", "expert_launch", *unnamed}, True),
+            **dict.fromkeys({*_MEANT, "recomputes", "expert_launch", "expert_tile", *unnamed}, True),
             "memory": {"left_out_on"},
-            "sources": {*_MEANT, "left_out_on", "reduces_apart_on", "expert_launch"},
+            "sources": {*_MEANT, "left_out_on", "reduces_apart_on", "expert_launch", "expert_tile"},
         }
     )
     unsaid = {key for key in _OFTEN_UNSAID if getattr(design.workload, key, None) is None}

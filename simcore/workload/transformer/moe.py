@@ -107,9 +107,8 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
     experts = local_experts(shapes)
     rows, f = expert_rows(shapes), moe.feed_forward / shapes.expert_tensor
     each = math.ceil(rows / experts)
-    apart = shapes.software.expert_launch if shapes.traced else 0.0
-    inner = shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts)._replace(apart=apart)
-    outer = shapes.gemm("expert-out", each, model.hidden, f, experts)._replace(apart=apart)
+    inner = _grouped(shapes, shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, experts))
+    outer = _grouped(shapes, shapes.gemm("expert-out", each, model.hidden, f, experts))
     return (
         *_sorted_by_expert(shapes),
         Piece(shapes.cast("expert-in", rows * model.hidden), ()),
@@ -120,6 +119,23 @@ def _experts(shapes: Shapes) -> tuple[Piece, ...]:
         *_biased(shapes, rows * model.hidden),
         *_sorted_by_expert(shapes),
     )
+
+
+def _grouped(shapes: Shapes, product: Compute) -> Compute:
+    """The products of all experts, as the stack has them: one kernel, one that works tile by tile, or a kernel each.
+
+    Rows are sorted by expert and in no way aligned, so of r rows the first may be any of a tile of b: they lie in
+    (r + b - 1) / b tiles on average, each computed whole for them.
+    """
+    moe, software = shapes.model.mixture_of_experts, shapes.software
+    assert moe is not None
+    assert product.shape is not None
+    experts, rows, _, _ = product.shape
+    if experts == 1 or not rows:
+        return product
+    tile = min(software.expert_tile, experts * rows) if moe.capacity_factor == 1.0 else 1
+    apart = software.expert_launch if shapes.traced else 0.0
+    return product._replace(apart=apart, padding=(rows + tile - 1) / rows)
 
 
 def _of_routed_size(piece: Piece) -> Piece:

@@ -1,4 +1,4 @@
-"""Products of a batch, each a kernel of its own, as Transformer Engine's `GroupedLinear` launches those of experts."""
+"""Products of experts: each a kernel of its own (Transformer Engine), or one kernel that works in tiles (megablox)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from simcore.compute import Roofline
 from simcore.design.npu import Npu
 from simcore.program import Compute
 from simcore.simulate import simulate
+from simcore.workload.transformer.program import transformer_program
 
 APART = 9e-6
 SMALL, LARGE = (128.0, 64.0, 1024.0, 512.0), (8.0, 8192.0, 8192.0, 8192.0)
@@ -75,3 +76,36 @@ def test_a_stack_that_launches_each_expert_is_slower_than_one_with_grouped_kerne
 def test_megatron_core_launches_each_and_others_do_not() -> None:
     assert design_from(design()).software.expert_launch == APART
     assert design_from({**design(), "software": "pytorch-fsdp"}).software.expert_launch == 0.0
+
+
+# One kernel that works tile by tile
+
+
+def paddings(npu: str, **experts: Any) -> set[float]:
+    """Paddings of the experts' products of a design on MaxText, 8 experts an NPU."""
+    document = design()
+    document["workload"]["precision"] = "bf16"
+    document["workload"]["model"]["mixture_of_experts"].update(experts)
+    cluster = {"npu": npu, "dimensions": [dimension("ring", 8)]}
+    found = design_from(
+        {**document, "cluster": cluster, "parallelism": {"expert": 8, "zero": 3}, "software": "maxtext"}
+    )
+    (part,) = transformer_program(found).parts
+    products = (op for segment in (*part.forward, *part.backward) for op in segment.operators)
+    return {op.padding for op in products if isinstance(op, Compute) and op.name.startswith("expert-") and op.shape}
+
+
+def test_a_tile_with_rows_of_several_experts_is_computed_for_each() -> None:
+    """Each expert has 1,024 x 8 x 4 / 64 = 512 rows, in 1,023 / 512 tiles of 512 on average."""
+    assert paddings("tpu-v5p") == {1023 / 512}
+
+
+def test_experts_that_drop_tokens_beyond_a_capacity_have_no_tiles() -> None:
+    assert paddings("tpu-v5p", capacity_factor=1.25) == {1.0}
+
+
+def test_padding_takes_as_long_as_the_flops_that_it_is() -> None:
+    npu = preset(Npu, "npus", "tpu-v5p")
+    product = Compute("products", "gemm", 1e15, 1e3, shape=LARGE)
+    once, twice = (Roofline(npu, "bf16").seconds(product._replace(padding=padding)) for padding in (1.0, 2.0))
+    assert twice == pytest.approx(2 * once, rel=1e-3)
