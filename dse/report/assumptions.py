@@ -141,7 +141,7 @@ def _whole(record: StudyRecord, trial: TrialRecord) -> str:
         unused += f"{_describe_spares(design, idle)}."
     if _is_one_node(trial):
         return f"{unused} A single node is priced without storage, network and management; two have them."
-    alone = next((other for other in record.front if _is_one_node(other)), None)
+    alone = next(filter(_is_one_node, record.front[:READ] if design.cost.by_parts else ()), None)
     beside = "is priced without storage, network and management, which more nodes have"
     return f"{unused} The single node of trial {alone.number} {beside}." if alone is not None else unused
 

@@ -22,9 +22,8 @@ def find_wider(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> W
         return None
     if design.workload.precision not in NARROW:
         return None
-    workload = {key: value for key, value in trial.design["workload"].items() if key != "training_precision"}
     try:
-        outcome = simulate({**trial.design, "workload": {**workload, "precision": WIDE}})
+        outcome = simulate({**trial.design, "workload": {**trial.design["workload"], "precision": WIDE}})
     except ValueError:
         return None
     if outcome.state != "feasible":
