@@ -114,7 +114,7 @@ class Basket:
 
     def refuse(self, path: Path, expected: str, found: str, fix: str = "") -> None:
         """Notes a problem, once."""
-        problem = Problem(path, expected, found, fix, rule="bill")
+        problem = Problem(path, expected, found, fix, rule="parts of the price list")
         if problem not in self.problems:
             self.problems.append(problem)
 
