@@ -1,4 +1,4 @@
-"""Write a design as the arguments or the configuration of a program that trains, and say what it cannot be told.
+"""Write a design as the arguments or the configuration of a program that runs it, and say what it cannot be told.
 
 With --optuna, write all trials of a run as a journal file of Optuna instead. Without a pick it is the design that the
 run recommends. The file goes to stdout, or where --out says; what the program cannot be told goes to stderr.
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from dse.export import Exported
     from simcore.design.design import Design
 
-TARGETS = ("megatron", "torchtitan", "deepspeed")
+TARGETS = ("megatron", "torchtitan", "deepspeed", "vllm")
 EXAMPLES = """examples:
   dse export runs/transformer1t --for megatron                    # the design to build
   dse export runs/llama70b knee --for torchtitan --out launch.sh
   dse export design.yaml --for deepspeed --out ds_config.json
   dse export runs/transformer1t --optuna trials.log               # all trials; optuna-dashboard trials.log
 
-megatron and torchtitan give a shell script, to be run once on each node; deepspeed gives its JSON configuration.
+megatron, torchtitan and vllm give a shell script, to be run once on each node; deepspeed gives its JSON configuration.
+vllm takes designs that serve, the others designs that train.
 --json prints {target, file, text, unsaid, notes}; unsaid lists {path, design, runs}.
 With --optuna it prints {file, trials}.
 """
@@ -40,7 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "pick", metavar="TRIAL", nargs="?", help="a trial's number, knee, robust or best:METRIC [the design to build]"
     )
     what = command.add_mutually_exclusive_group(required=True)
-    what.add_argument("--for", dest="target", choices=TARGETS, help="the program that trains")
+    what.add_argument("--for", dest="target", choices=TARGETS, help="the program that trains or serves")
     what.add_argument("--optuna", type=Path, metavar="FILE", help="write the run's trials as an Optuna journal file")
     command.add_argument("--workload", metavar="NAME", help="of a run for several workloads, the one to export")
     command.add_argument("--out", type=Path, metavar="FILE", help="where the file goes [stdout]")

@@ -1,4 +1,4 @@
-"""Decisions out: a design as the arguments or the configuration of a program that trains. One file a program."""
+"""Decisions out: a design as the arguments or the configuration of a program that runs it. One file a program."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dse.export.compare import read_back, unsaid
 from dse.export.deepspeed import DeepSpeed
 from dse.export.megatron import Megatron
 from dse.export.torchtitan import TorchTitan
+from dse.export.vllm import Vllm
 from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.jobs import lone_job
@@ -15,7 +16,7 @@ from simcore.design.workload import USUAL, workload_tag
 from simcore.document.problem import InputError, Problem
 from simcore.layout.settle import settle
 
-TARGETS: dict[str, Target] = {target.name: target for target in (Megatron(), TorchTitan(), DeepSpeed())}
+TARGETS: dict[str, Target] = {target.name: target for target in (Megatron(), TorchTitan(), DeepSpeed(), Vllm())}
 """Programs by the name that `--for` has."""
 
 __all__ = ["TARGETS", "Exported", "Target", "Unsaid", "as_run", "export", "target_of"]
@@ -24,8 +25,8 @@ __all__ = ["TARGETS", "Exported", "Target", "Unsaid", "as_run", "export", "targe
 def export(design: Design, target: str) -> Exported:
     """A checked design as a file that runs it, with what that program cannot be told.
 
-    Raises `InputError` where the design is not one transformer in training, or the program has no such model, or does
-    not run on its NPUs.
+    Raises `InputError` where the design is not one transformer in training, or served if the program serves, or the
+    program has no such model, or does not run on its NPUs.
     """
     design, text = _write(design, target)
     program = TARGETS[target]
@@ -34,8 +35,9 @@ def export(design: Design, target: str) -> Exported:
 
 
 def target_of(software: str) -> str | None:
-    """The program that is known to be the software stack of that name; None without any."""
-    return next((target.name for target in TARGETS.values() if software in target.software), None)
+    """The program that is known to be the software stack of that name, and trains; None without any."""
+    found = (target for target in TARGETS.values() if target.workload == USUAL)
+    return next((target.name for target in found if software in target.software), None)
 
 
 def as_run(design: Design, target: str) -> Design:
@@ -48,8 +50,9 @@ def _write(design: Design, target: str) -> tuple[Design, str]:
     """A design, its degrees settled, and the file of a program that runs it."""
     program = TARGETS[target]
     design = lone_job(design)
-    if (tag := workload_tag(design.workload)) != USUAL:
-        raise InputError([Problem(("workload",), f"a {USUAL} in training, which {target} runs", f"kind '{tag}'")])
+    if (tag := workload_tag(design.workload)) != program.workload:
+        runs = f"a {USUAL} in training" if program.workload == USUAL else f"kind '{program.workload}'"
+        raise InputError([Problem(("workload",), f"{runs}, which {target} runs", f"kind '{tag}'")])
     npu, stacks = design.cluster.npu.programmed, [preset(Software, "software", name) for name in program.software]
     if not any(stack.is_made_for(npu) for stack in stacks):
         fix = f"name another program, or a stack that is made for {npu.name}, such as {usual_software(npu).name}"

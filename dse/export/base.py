@@ -1,4 +1,4 @@
-"""A program that trains, as the place a decision goes to: what it is told, and what it cannot be told."""
+"""A program that trains or serves, as the place a decision goes to: what it is told, and what it cannot be told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simcore.design.design import Design
+from simcore.design.workload import USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Unsaid(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A design for a program that trains."""
+    """A design for a program that runs it."""
 
     target: str
     file: str
@@ -61,7 +62,7 @@ def offloaded(design: Design) -> tuple[str, ...]:
 
 
 class Target(ABC):
-    """A program that trains, which files of `dse export` start."""
+    """A program that trains or serves, which files of `dse export` start."""
 
     name: str
     """As `--for` has it."""
@@ -69,10 +70,12 @@ class Target(ABC):
     """The usual name of the file."""
     software: tuple[str, ...]
     """Stacks of the catalogue that predict it."""
+    workload: str = USUAL
+    """The kind of workload that it runs."""
 
     @abstractmethod
     def write(self, design: Design) -> str:
-        """The file that runs a checked design of a transformer in training.
+        """The file that runs a checked design of such a workload.
 
         Raises `InputError` where nothing that the program can run would be this design.
         """

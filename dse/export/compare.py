@@ -10,8 +10,11 @@ from typing import Any
 
 from dse.export.base import Said, Target, Unsaid, offloaded
 from simcore.design.design import Design
+from simcore.design.workload import USUAL, Workload, workload_tag
 from simcore.workload.base import kind_of
+from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import stage_layers
 
 _PLANS = {"training_tokens", "training_batch", "critical_batch", "training_precision"}
@@ -59,10 +62,10 @@ def _usual_of_groups(design: Design, elsewhere: Mapping[str, str]) -> set[str]:
 
 def read_back(design: Design, target: Target, said: Said) -> Design:
     """The design that a file says, on the cluster of the one it was written for."""
-    document = design.document()
-    workload = {key: value for key, value in document["workload"].items() if key in _PLANS}
-    if "workload.model" in target.elsewhere(design):
-        workload["model"] = document["workload"]["model"]
+    document, elsewhere = design.document(), target.elsewhere(design)
+    workload = {
+        key: value for key, value in document["workload"].items() if key in _PLANS or f"workload.{key}" in elsewhere
+    }
     sections = {"workload": {**workload, **said.workload}, "parallelism": said.parallelism}
     return Design.model_validate({**document, **sections})
 
@@ -71,7 +74,7 @@ def _leaves_of(design: Design) -> dict[str, Any]:
     """What the sections that a target is told say, by path; the model by its shape, stages by their layers."""
     document = design.document()
     workload = document["workload"]
-    model = TransformerWorkload.of(design.workload).model
+    model = modelled(design.workload)
     settled: dict[str, Any] = {"feed_forward": model.ffn, "kv_heads": model.key_heads, "head_dim": model.qk_head_dim}
     settled |= {"tied": model.shares_embedding, "biases": sorted(model.biases)}
     workload["model"] = model.model_dump(exclude={"name", "source"}, exclude_none=True) | settled
@@ -91,6 +94,12 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{path}.{key}")
     else:
         yield path, value
+
+
+def modelled(workload: Workload) -> Transformer:
+    """The model of a workload that trains or serves one."""
+    served = workload_tag(workload) != USUAL
+    return (InferenceWorkload if served else TransformerWorkload).of(workload).model
 
 
 def _order(design: Design, placement: tuple[str, ...]) -> tuple[str, ...]:

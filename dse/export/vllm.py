@@ -1,0 +1,131 @@
+"""vLLM: a shell script that serves a model with `vllm serve`.
+
+Arguments as of vLLM's documentation of 2026 (*Parallelism and Scaling*, *Data Parallel Deployment*, *Expert Parallel
+Deployment*). A server has tensor x pipeline NPUs for each of its copies of the attention layers; with expert
+parallelism its copies share out the experts. What a design has more of is served by more servers, all alike. The
+model's checkpoint says in which precision its weights are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dse.export.base import Said, Target
+from dse.export.command_line import Arguments, read_script, script
+from dse.export.described import describe
+from simcore.design.design import Design
+from simcore.design.node import node_of
+from simcore.document.problem import InputError, Problem
+from simcore.workload.serving.document import InferenceWorkload
+
+_TENSOR, _PIPELINE, _DATA = "--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"
+_EXPERTS, _EXCHANGE = "--enable-expert-parallel", "--all2all-backend"
+_REQUESTS, _LENGTH, _CACHE = "--max-num-seqs", "--max-model-len", "--kv-cache-dtype"
+_MODEL = '"${MODEL:?the folder or the name of a checkpoint}"'
+_RANK = "${NODE_RANK:-0}"
+_EXCHANGES = {"node": "deepep_low_latency", "rank": "pplx"}
+"""Who moves tokens to experts: once a node, or once for each expert."""
+_ELSEWHERE = {
+    "workload.model": "the checkpoint that MODEL names",
+    "workload.precision": "that of the checkpoint",
+    "workload.weight_precision": "that of the checkpoint",
+    "workload.prompt_length": "requests bring their prompts",
+    "workload.output_length": "requests say how much they want",
+    "parallelism.data": "as many servers as it takes",
+    "parallelism.microbatch": "vLLM's scheduler decides",
+}
+
+
+class Vllm(Target):
+    """vLLM."""
+
+    name = "vllm"
+    file = "serve.sh"
+    software = ("vllm",)
+    workload = "inference"
+
+    def elsewhere(self, design: Design) -> Mapping[str, str]:
+        """See `Target.elsewhere`."""
+        several = _servers(design) > 1
+        return _ELSEWHERE | ({"workload.global_batch": "those of all servers"} if several else {})
+
+    def write(self, design: Design) -> str:
+        """See `Target.write`."""
+        workload, p = InferenceWorkload.of(design.workload), design.parallelism
+        if problems := list(_refusals(design)):
+            raise InputError(problems)
+        copies, nodes = _copies(design), _nodes(design)
+        said = Arguments()
+        said.give(_TENSOR, p.tensor)
+        said.give(_PIPELINE, p.pipeline)
+        said.give(_DATA, copies)
+        said.switch(_EXPERTS, p.expert > 1)
+        if p.expert > 1:
+            said.give(_EXCHANGE, _EXCHANGES[p.dispatch or "rank"])
+        said.give(_REQUESTS, -(-workload.global_batch // design.data))
+        said.give(_LENGTH, workload.length)
+        if workload.cache_precision == "fp8":
+            said.give(_CACHE, "fp8")
+        command = ["vllm", "serve", _MODEL]
+        if nodes > 1 and copies > 1:
+            here = copies // nodes
+            command += [f"--data-parallel-size-local={here}", f'--data-parallel-start-rank="$(({_RANK} * {here}))"']
+            command += ['--data-parallel-address="${MASTER_ADDR:-localhost}"']
+        elif nodes > 1:
+            command += [f"--nnodes={nodes}", f'--node-rank="{_RANK}"', '--master-addr="${MASTER_ADDR:-localhost}"']
+        return script(describe(design, self), command, said)
+
+    def read(self, text: str) -> Said:
+        """See `Target.read`."""
+        said, _ = read_script(text)
+        tensor, pipeline, copies = (said.number(flag) or 1 for flag in (_TENSOR, _PIPELINE, _DATA))
+        keys: dict[str, Any] = {"tensor": tensor, "pipeline": pipeline, "data": copies}
+        if _EXPERTS in said:
+            exchange = said.word(_EXCHANGE)
+            keys["expert"] = copies
+            keys["dispatch"] = next(way for way, name in _EXCHANGES.items() if name == exchange)
+        workload: dict[str, Any] = {"global_batch": (said.number(_REQUESTS) or 1) * copies}
+        if _CACHE in said:
+            workload["cache_precision"] = said.word(_CACHE)
+        return Said(keys, workload)
+
+    def notes(self, design: Design) -> Iterator[str]:
+        """See `Target.notes`."""
+        workload = InferenceWorkload.of(design.workload)
+        held = workload.weight_precision or workload.precision
+        yield f"MODEL is a checkpoint of {workload.model.name or 'the model'} with weights in {held}"
+        if (servers := _servers(design)) > 1:
+            yield f"a server is {design.cluster.npus // servers:,} NPUs: start {servers:,} of them behind one address"
+        if _nodes(design) > 1:
+            yield "on all nodes of a server but the first add --headless"
+        yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
+
+
+def _copies(design: Design) -> int:
+    """Copies of the attention layers in a server: as many as share the experts."""
+    return design.parallelism.expert
+
+
+def _servers(design: Design) -> int:
+    return design.data // _copies(design)
+
+
+def _nodes(design: Design) -> int:
+    """Nodes of one server."""
+    node, p = node_of(design.cluster), design.parallelism
+    each = node.size if node is not None else design.cluster.dimensions[0].size
+    return -(-p.tensor * p.pipeline * _copies(design) // each)
+
+
+def _refusals(design: Design) -> Iterator[Problem]:
+    """What no argument of vLLM starts, with what to change."""
+    p, fix, copies = design.parallelism, "choose another design", _copies(design)
+    if p.context > 1:
+        yield Problem(("parallelism", "context"), "1: a prompt is prefilled by one copy", str(p.context), fix)
+    if p.expert > 1 and p.tensor > 1:
+        expected = "1 beside expert: its expert groups take in the tensor groups, and hold whole experts"
+        yield Problem(("parallelism", "tensor"), expected, str(p.tensor), fix)
+    if copies > 1 and copies % _nodes(design):
+        expected = f"whole nodes of copies: {copies} of them are on {_nodes(design)} nodes"
+        yield Problem(("parallelism", "expert"), expected, str(p.expert), fix)
