@@ -12,6 +12,7 @@ from dse.export.compare import read_back
 from dse.export.megatron_rules import overlaps_sends
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.workload import USUAL
 from simcore.document.problem import InputError
 from simcore.simulate import simulate
 
@@ -241,7 +242,7 @@ def test_a_layout_that_was_solved_runs_with_no_more_memory_than_it_was_solved_fo
     assert "activation-checkpoint:full" in export(design, "torchtitan").text
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if target.workload == USUAL])
 def test_layers_with_degrees_of_their_own_are_refused(target: str) -> None:
     design = dense(pipeline=1, layers=[{"layers": "0-3", "tensor": 16}, {"layers": "4-79"}])
     with pytest.raises(InputError, match=r"parallelism\.layers: expected the degrees of the section in all layers"):
