@@ -95,7 +95,7 @@ def test_a_side_of_a_slice_of_tpus_has_the_sizes_that_are_sold() -> None:
 
 
 def test_memory_is_the_sizes_that_are_sold() -> None:
-    more = {"capacity": "240 GB", "bandwidth": "128 GB/s"}
+    more = {"capacity": "240 GB", "bandwidth": "96 GB/s"}
     grace = {"memory": {"expanded": more}}
     assert on_fabric("gb200", "gb200-nvl72", 72, **grace).orderable is True
     assert places(on_fabric("a100-80gb", "dgx-a100", 64, memory={"expanded": {**more, "bandwidth": "500 GB/s"}})) == {
