@@ -138,7 +138,7 @@ ORDER = {
         *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "traces"),
     ),
     "dse": (
-        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "whatif", "export"),
+        *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "export", "whatif"),
         *("report", "explain", "catalogue", "door", "reproduce", "cli"),
     ),
 }
