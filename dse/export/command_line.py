@@ -79,11 +79,15 @@ def processes(said: Arguments) -> int:
     return int(given["--nnodes"]) * int(given["--nproc-per-node"])
 
 
+def npus_of_node(design: Design) -> int:
+    """NPUs of a node; of one that is not known, those that the first dimension joins."""
+    node = node_of(design.cluster)
+    return node.size if node is not None else design.cluster.dimensions[0].size
+
+
 def torchrun(design: Design) -> list[str]:
     """The command that starts one process on each NPU of each node; it is run once on each node."""
-    node = node_of(design.cluster)
-    each = node.size if node is not None else design.cluster.dimensions[0].size
-    each = min(each, design.cluster.npus)
+    each = min(npus_of_node(design), design.cluster.npus)
     return [
         "torchrun",
         f"--nnodes={-(-design.cluster.npus // each)}",

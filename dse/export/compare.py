@@ -74,7 +74,7 @@ def _leaves_of(design: Design) -> dict[str, Any]:
     """What the sections that a target is told say, by path; the model by its shape, stages by their layers."""
     document = design.document()
     workload = document["workload"]
-    model = modelled(design.workload)
+    model = _model_of(design.workload)
     settled: dict[str, Any] = {"feed_forward": model.ffn, "kv_heads": model.key_heads, "head_dim": model.qk_head_dim}
     settled |= {"tied": model.shares_embedding, "biases": sorted(model.biases)}
     workload["model"] = model.model_dump(exclude={"name", "source"}, exclude_none=True) | settled
@@ -96,7 +96,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def modelled(workload: Workload) -> Transformer:
+def _model_of(workload: Workload) -> Transformer:
     """The model of a workload that trains or serves one."""
     served = workload_tag(workload) != USUAL
     return (InferenceWorkload if served else TransformerWorkload).of(workload).model

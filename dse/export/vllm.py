@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dse.export.base import Said, Target
-from dse.export.command_line import Arguments, read_script, script
+from dse.export.command_line import Arguments, npus_of_node, read_script, script
 from dse.export.described import describe
 from simcore.design.design import Design
-from simcore.design.node import node_of
 from simcore.document.problem import InputError, Problem
 from simcore.workload.serving.document import InferenceWorkload
 
@@ -82,9 +81,8 @@ class Vllm(Target):
         tensor, pipeline, copies = (said.number(flag) or 1 for flag in (_TENSOR, _PIPELINE, _DATA))
         keys: dict[str, Any] = {"tensor": tensor, "pipeline": pipeline, "data": copies}
         if _EXPERTS in said:
-            exchange = said.word(_EXCHANGE)
             keys["expert"] = copies
-            keys["dispatch"] = next(way for way, name in _EXCHANGES.items() if name == exchange)
+            keys["dispatch"] = next(way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE))
         workload: dict[str, Any] = {"global_batch": (said.number(_REQUESTS) or 1) * copies}
         if _CACHE in said:
             workload["cache_precision"] = said.word(_CACHE)
@@ -113,9 +111,8 @@ def _servers(design: Design) -> int:
 
 def _nodes(design: Design) -> int:
     """Nodes of one server."""
-    node, p = node_of(design.cluster), design.parallelism
-    each = node.size if node is not None else design.cluster.dimensions[0].size
-    return -(-p.tensor * p.pipeline * _copies(design) // each)
+    p = design.parallelism
+    return -(-p.tensor * p.pipeline * _copies(design) // npus_of_node(design))
 
 
 def _refusals(design: Design) -> Iterator[Problem]:

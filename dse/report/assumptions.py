@@ -108,7 +108,7 @@ def describe_spared(record: StudyRecord, trial: TrialRecord, wider: Wider | None
 
 def _paid(trial: TrialRecord) -> set[str]:
     """What a precision, its sums or old weights are known to cost in loss or tokens, counted at the least or not."""
-    design = None if trial.design is None else parse_design(trial.design)[0]
+    design = _design_of(trial)
     return set() if design is None or design.jobs is not None else {*lost_accuracy(design), *lossy_precisions(trial)}
 
 
@@ -132,16 +132,17 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
 
 def _whole(record: StudyRecord, trial: TrialRecord) -> str:
     """What whole nodes come to: NPUs that are bought and not used, or a single node with nothing beside it."""
-    design = None if trial.design is None else parse_design(trial.design)[0]
+    design = _design_of(trial)
     if design is None:
         return ""
     idle = sum(item.count for item in bill_of(design).items if item.where == BOUGHT_IDLE)
     unused = f" They pay for {idle:,.0f} more NPUs, which the nodes have and the job does not use" if idle else ""
     if unused:
         unused += f"{_describe_spares(design, idle)}."
-    if _is_one_node(trial):
+    if _is_one_node(design):
         return f"{unused} A single node is priced without storage, network and management; two have them."
-    alone = next(filter(_is_one_node, record.front[:READ] if design.cost.by_parts else ()), None)
+    members = record.front[:READ] if design.cost.by_parts else ()
+    alone = next((other for other in members if _is_one_node(_design_of(other))), None)
     beside = "is priced without storage, network and management, which more nodes have"
     return f"{unused} The single node of trial {alone.number} {beside}." if alone is not None else unused
 
@@ -153,10 +154,14 @@ def _describe_spares(design: Design, idle: float) -> str:
     return f", {spares:,.0f} of them its spares" if spares else ""
 
 
-def _is_one_node(trial: TrialRecord) -> bool:
+def _is_one_node(design: Design | None) -> bool:
     """Whether a design is one node, priced by its parts."""
-    design = None if trial.design is None else parse_design(trial.design)[0]
     return design is not None and design.cost.by_parts and sum(item.count for item in bill_of(design).at_work) == 1
+
+
+def _design_of(trial: TrialRecord) -> Design | None:
+    """The design of a trial; None where it has none of sound form."""
+    return None if trial.design is None else parse_design(trial.design)[0]
 
 
 def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:

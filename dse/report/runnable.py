@@ -28,7 +28,7 @@ def describe_unrunnable(record: StudyRecord, trial: TrialRecord, instead: AsRun 
 
     `instead` is the design as its stack runs it, where that is known.
     """
-    found = _unsaid_of(trial)
+    found = _unsaid_of(trial.design)
     if found is None or not found.unsaid:
         return
     more = f"dse export RUN {trial.number} --for {found.target} says more"
@@ -52,13 +52,13 @@ def _inter_dimension(trial: TrialRecord) -> str:
 
 def runs_otherwise(trial: TrialRecord) -> bool:
     """Whether it is known that its stack does something otherwise than the design of a trial."""
-    found = _unsaid_of(trial)
+    found = _unsaid_of(trial.design)
     return found is not None and bool(found.unsaid)
 
 
 def describe_otherwise(document: Mapping[str, Any] | None) -> str:
     """Clause: which values of a design its stack runs otherwise; empty where none is known."""
-    found = None if document is None else _known_unsaid(Same(document))
+    found = _unsaid_of(document)
     if found is None or not found.unsaid:
         return ""
     return f"{found.software} does not run it as it is: {_list_unsaid(found)}"
@@ -76,7 +76,7 @@ def _nearest(record: StudyRecord, trial: TrialRecord) -> str:
     """The nearest design that its stack runs as it is, and how it differs."""
 
     def runs(other: TrialRecord) -> bool:
-        found = _unsaid_of(other)
+        found = _unsaid_of(other.design)
         return found is not None and found.unsaid == []
 
     other = nearest(record, trial, runs)
@@ -91,9 +91,9 @@ class _Found(NamedTuple):
     unsaid: list[Unsaid] | None
 
 
-def _unsaid_of(trial: TrialRecord) -> _Found | None:
-    """What its stack does otherwise than the design of a trial; None where no export knows the stack."""
-    return None if trial.design is None else _known_unsaid(Same(trial.design))
+def _unsaid_of(document: Mapping[str, Any] | None) -> _Found | None:
+    """What its stack does otherwise than a design; None where no export knows the stack."""
+    return None if document is None else _known_unsaid(Same(document))
 
 
 @lru_cache(maxsize=1024)

@@ -45,7 +45,7 @@ def write_designs(trial: TrialRecord, path: Path, engine: str) -> tuple[DesignFi
 def _without_shares(design: Mapping[str, Any]) -> dict[str, Any]:
     """A design without the bandwidths that follow from NICs, so that whoever edits it can change these alone."""
     dimensions = [
-        {key: value for key, value in dimension.items() if key != "bandwidth"} if "nics" in dimension else dimension
+        {key: value for key, value in dimension.items() if key != "bandwidth"} if dimension.get("nics") else dimension
         for dimension in design.get("cluster", {}).get("dimensions", ())
     ]
     return {**design, "cluster": {**design["cluster"], "dimensions": dimensions}} if dimensions else dict(design)

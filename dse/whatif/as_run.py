@@ -6,7 +6,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.export import as_run, target_of
 from dse.whatif.answers import AsRun
 from dse.whatif.batches import describe_broken
-from dse.whatif.climb import Simulate
+from dse.whatif.climb import Simulate, loss_against
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
 
@@ -20,10 +20,10 @@ def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> 
     if trial.design is None or design is None or design.jobs is not None:
         return None
     target = target_of(design.software.name)
+    if target is None:
+        return None
     try:
-        its = None if target is None else as_run(design, target).document()
-        if its is None:
-            return None
+        its = as_run(design, target).document()
         workload = {**trial.design["workload"], "precision": its["workload"]["precision"]}
         outcome = simulate({**trial.design, "workload": workload, "parallelism": its["parallelism"]})
     except (InputError, ValueError):
@@ -32,5 +32,5 @@ def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> 
         return None
     if outcome.state != "feasible":
         return AsRun(trial.number, None, describe_broken(outcome))
-    loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives}
+    loss = loss_against(record, trial, outcome.values)
     return AsRun(trial.number, loss) if any(loss.values()) else None

@@ -88,6 +88,11 @@ def try_settings(simulate: Simulate, trial: TrialRecord, **settings: Any) -> Out
     return outcome if outcome.state == "feasible" else None
 
 
+def loss_against(record: StudyRecord, trial: TrialRecord, values: Mapping[str, float]) -> dict[str, float]:
+    """Objective -> by which share of a trial's value another design with `values` is worse; below 0 better."""
+    return {o.name: o.loss(trial.values[o.name], values[o.name]) or 0.0 for o in record.objectives}
+
+
 def _neighbours(space: Space, trial: TrialRecord) -> Iterator[TrialRecord]:
     """The designs one step from a trial, not evaluated yet, as trials of no study."""
     near = steps_around(space, trial)

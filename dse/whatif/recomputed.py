@@ -7,13 +7,14 @@ that leaves empty. Trainers recompute so many layers of each virtual stage (`rec
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Recomputed
-from dse.whatif.climb import Simulate, parallelism_of, try_settings
+from dse.whatif.climb import Simulate, loss_against, parallelism_of, try_settings
 from simcore.check.load import parse_design
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import stage_layers
@@ -22,14 +23,14 @@ ROOMY = 0.8
 """Of the memory: a design that needs no more may have recomputed more than it had to."""
 FULL = 0.95
 """Of the memory: no fuller design is named, since what it needs is not predicted better than that."""
-WORTH = 0.02
+_WORTH = 0.02
 """Share by which the design has to be better for it to be told."""
 
 
 def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Recomputed | None:
     """The design with as few layers of each virtual stage recomputed as leave it no more than `FULL`.
 
-    None where it is not better by `WORTH` in an objective, or worse in one. `simulate` evaluates a document; where it
+    None where it is not worth telling. `simulate` evaluates a document; where it
     says that one is of unsound form (`ValueError`), there is no such design.
     """
     asked = parallelism_of(space.template)
@@ -50,10 +51,15 @@ def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, si
     if index == len(counts):
         return None
     other = found[counts[index]]
-    loss = {o.name: o.loss(trial.values[o.name], other.values[o.name]) or 0.0 for o in record.objectives}
-    if min(loss.values()) > -WORTH or max(loss.values()) > 0:
+    loss = loss_against(record, trial, other.values)
+    if not is_worth_telling(loss):
         return None
     return Recomputed(trial.number, loss, _fullness(other), counts[index], layers)
+
+
+def is_worth_telling(loss: Mapping[str, float]) -> bool:
+    """Whether a design is better by `_WORTH` in an objective, and worse in none."""
+    return min(loss.values()) <= -_WORTH and max(loss.values()) <= 0
 
 
 def _recomputes_all(trial: TrialRecord) -> bool:

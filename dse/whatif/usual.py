@@ -11,8 +11,8 @@ from typing import Any
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Usual
-from dse.whatif.climb import Simulate, parallelism_of, try_settings
-from dse.whatif.recomputed import WORTH
+from dse.whatif.climb import Simulate, loss_against, parallelism_of, try_settings
+from dse.whatif.recomputed import is_worth_telling
 
 _USUAL: tuple[tuple[str, str, Any], ...] = (
     ("tensor", "sequence_parallel", True),
@@ -23,9 +23,9 @@ _USUAL: tuple[tuple[str, str, Any], ...] = (
 
 
 def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> tuple[Usual, ...]:
-    """The usual settings that no design of the space has, each with which `trial` is better by `WORTH` in an objective.
+    """The usual settings that no design of the space has, and with which `trial` is better (`is_worth_telling`).
 
-    None of those with which it is worse in another. `simulate` evaluates a document; where it says that one is of
+    `simulate` evaluates a document; where it says that one is of
     unsound form (`ValueError`), there is no such design.
     """
     asked, degrees = parallelism_of(space.template), parallelism_of(trial.design)
@@ -36,7 +36,7 @@ def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: 
         outcome = try_settings(simulate, trial, **{key: value})
         if outcome is None or outcome.metrics is None:
             continue
-        loss = {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives}
-        if min(loss.values()) <= -WORTH and max(loss.values()) <= 0:
+        loss = loss_against(record, trial, outcome.values)
+        if is_worth_telling(loss):
             found.append(Usual(trial.number, key, value, loss))
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.whatif.answers import Wider
-from dse.whatif.climb import Simulate
+from dse.whatif.climb import Simulate, loss_against
 from simcore.check.load import parse_design
 from simcore.document.field import NARROW
 from simcore.workload.base import kind_of
@@ -28,8 +28,4 @@ def find_wider(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> W
         return None
     if outcome.state != "feasible":
         return Wider(trial.number, WIDE, None) if outcome.violations.get("fits", 0.0) > 0 else None
-    return Wider(
-        trial.number,
-        WIDE,
-        {o.name: o.loss(trial.values[o.name], outcome.values[o.name]) or 0.0 for o in record.objectives},
-    )
+    return Wider(trial.number, WIDE, loss_against(record, trial, outcome.values))

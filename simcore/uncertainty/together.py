@@ -36,6 +36,9 @@ from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, RE
 _MEANT = ("trains", "measured_zero", "made_for", "not_on", "not_in", "only", "only_with", "on", "schedule")
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
 
+_EXPERTS = ("expert_launch", "expert_tile")
+"""Keys of a stack about the kernels of experts: its name says them."""
+
 _PLANS = {"training_precision"}
 """Keys of a workload that decide no time: they came after the draws were fixed."""
 
@@ -87,9 +90,9 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     unnamed = {key for key in ("exchange", "reduces_apart_on") if not getattr(design.software, key)}
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys({*_MEANT, "recomputes", "expert_launch", "expert_tile", *unnamed}, True),
+            **dict.fromkeys({*_MEANT, *_EXPERTS, "recomputes", *unnamed}, True),
             "memory": {"left_out_on"},
-            "sources": {*_MEANT, "left_out_on", "reduces_apart_on", "expert_launch", "expert_tile"},
+            "sources": {*_MEANT, *_EXPERTS, "left_out_on", "reduces_apart_on"},
         }
     )
     unsaid = {key for key in _OFTEN_UNSAID if getattr(design.workload, key, None) is None}
