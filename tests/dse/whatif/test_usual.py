@@ -6,19 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from asked_studies import ask_about_all
 
-from dse.report.decision import describe_decision
-from dse.report.summary import summarize
-from dse.run.document import open_study
-from dse.run.drive import optimize
-from dse.run.record import load_record
-from dse.run.settings import Settings
-from dse.space.space import space_from
 from dse.whatif.answers import WhatIf
-from dse.whatif.ask import answers_about
 from simcore.check.load import design_from
-from simcore.document.text import parse_document
 from simcore.simulate import simulate
 
 SPACE: dict[str, Any] = {
@@ -31,19 +22,8 @@ SPACE: dict[str, Any] = {
 def answers(tmp_path: Path, **parallelism: Any) -> tuple[WhatIf, list[str], dict[str, Any]]:
     """Of the one design of the space: the answers, what the decision says of the space, and the design."""
     document = {**SPACE, "parallelism": {**parallelism, "microbatch": {"choice": [1, 2]}}}
-    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "usual")
-    optimize(space, Settings(sampler="exhaustive", trials=100, seed=0), tmp_path / "run", resume=False)
-    record = load_record(tmp_path / "run")
-    study = open_study(tmp_path / "run")
-    answer = answers_about(record, study.space, study.engine, choose=lambda _: record.front[0])
-    decision = describe_decision(record, summarize(record, answer))
-    built = record.trials.numbered(decision.trial or 0)
-    assert built is not None
-    return (
-        answer,
-        [told for told in decision.sentences if told.startswith("The space leaves out")],
-        dict(built.design or {}),
-    )
+    answer, sentences, built = ask_about_all(document, tmp_path / "run")
+    return answer, [one for one in sentences if one.startswith("The space leaves out")], built
 
 
 def test_what_the_design_gains_by_each_is_told(tmp_path: Path) -> None:
