@@ -43,10 +43,10 @@ def test_every_entry_says_where_its_numbers_come_from(section: str, name: str) -
 
 
 @pytest.mark.parametrize("name", catalog.section("models"))
-def test_a_model_is_a_transformer_whose_heads_divide_it(name: str) -> None:
+def test_a_model_is_a_transformer_whose_heads_divide_it_or_have_a_width(name: str) -> None:
     model = preset(Transformer, "models", name)
     assert isinstance(model, Transformer)
-    assert model.hidden % model.heads == 0
+    assert model.head_dim or model.hidden % model.heads == 0
     assert model.heads % (model.kv_heads or model.heads) == 0
 
 

@@ -17,6 +17,7 @@ CLOCKS = {
     "a100-40gb": 1.41,
     "a100-80gb": 1.41,
     "a100-pcie-80gb": 1.41,
+    "a800": 1.41,
     "l40s": 2.52,
     "h100-80gb": 1.83,
     "h100-96gb-500w": 1.83,
@@ -35,6 +36,8 @@ NVLINK_AND_NICS = {
     "dgx-h200": (450, 50),
     "dgx-b300": (900, 100),
     "hgx-h800": (200, 50),
+    "hgx-a800": (200, 25),
+    "h200-nvl-node": (450, 50),
     "gb200-nvl72": (900, 50),
     "gb300-nvl72": (900, 100),
     "mi300x-node": (7 * 64, 50),
@@ -63,6 +66,15 @@ def test_a_peak_is_what_the_units_do_at_the_clock_of_the_data_sheet(name: str, c
     assert npu.multiprocessors * npu.flops_per_clock * clock * 1e9 == pytest.approx(npu.peak["bf16"], rel=0.02)
 
 
+@pytest.mark.parametrize("name", ["h100-nvl", "h200-nvl"])
+def test_a_card_has_the_vector_units_of_its_boost_clock_and_a_lower_one_for_its_tensor_cores(name: str) -> None:
+    npu = device(name)
+    assert npu.multiprocessors is not None
+    assert npu.flops_per_clock is not None
+    assert npu.multiprocessors * 2 * 128 * 1.785e9 == pytest.approx(npu.peak["fp32"], rel=0.01)
+    assert 1.4e9 < npu.peak["bf16"] / npu.multiprocessors / npu.flops_per_clock < 1.785e9
+
+
 @pytest.mark.parametrize("name", ["b200", "b200-simumax", "b300", "gb200", "gb300"])
 def test_a_blackwell_implies_a_clock_that_it_can_run_at(name: str) -> None:
     npu = device(name)
@@ -86,6 +98,8 @@ def test_the_source_of_what_programs_see_of_a_memory_says_how_that_is_known(name
         ("b200-simumax", "b200", {"peak", "memory", "power", "multiprocessors", "flops_per_clock"}),
         ("h200", "h100-80gb", {"peak", "multiprocessors", "flops_per_clock", "curve"}),
         ("h800", "h100-80gb", {"peak", "memory", "power", "curve"}),
+        ("a800", "a100-80gb", {"peak", "power", "multiprocessors", "flops_per_clock", "curve", "sustained"}),
+        ("h200-nvl", "h100-nvl", {"peak", "multiprocessors", "flops_per_clock", "curve"}),
         ("h100-96gb-500w", "h100-80gb", {"peak", "multiprocessors", "curve"}),
         ("mi325x", "mi300x", {"peak", "multiprocessors"}),
     ],
@@ -115,6 +129,7 @@ def test_a_fabric_has_the_links_of_its_data_sheet(fabric: str, rates: tuple[floa
         ("mi300x-node", "mi300x", 16),
         ("mi355x-node", "mi355x", 16),
         ("gaudi3-node", "gaudi3", 16),
+        ("h200-nvl-node", "h200-nvl", 16),
         ("pcie-gen4-node", "l40s", 16),
         ("tpu-v5p-pod", "tpu-v5p", 64),
         ("tpu-v6e-pod", "tpu-v6e", 512),

@@ -36,7 +36,8 @@ SOLD = [
     *(("b200", "dgx-b200"), ("b300", "dgx-b300"), ("gb200", "gb200-nvl72"), ("gb300", "gb300-nvl72")),
     *((f"mi{model}x", f"mi{model}x-node") for model in (300, 325, 350, 355)),
     *(("gaudi2", "gaudi2-node"), ("gaudi3", "gaudi3-node"), ("rtx-pro-6000", "pcie-gen5-node")),
-    ("h100-pcie", "h100-pcie-node"),
+    *(("h100-pcie", "h100-pcie-node"), ("h100-nvl", "h100-pcie-node"), ("h200-nvl", "h200-nvl-node")),
+    ("a800", "hgx-a800"),
     *((f"tpu-{model}", f"tpu-{model}-pod") for model in ("v4", "v5p", "v6e", "v7")),
 ]
 
