@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simcore.graph import Graph
 from simcore.policy.groups import group_kind
@@ -291,6 +291,15 @@ class Program:
         """The segments of these, each with how often they are played."""
         for segments, times in self.passes_of(stage):
             yield from ((segment, times) for segment in segments)
+
+    @property
+    def alike_stages(self) -> tuple[list[int], ...]:
+        """The stages in groups that play the same passes."""
+        found: dict[tuple[Any, ...], list[int]] = {}
+        rows = [self.part_of[first : first + self.stages] for first in range(0, len(self.part_of), self.stages)]
+        for stage, key in enumerate(zip(*rows, map(id, self.final), strict=True)):
+            found.setdefault(key, []).append(stage)
+        return (*found.values(),)
 
     def keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""

@@ -254,7 +254,7 @@ def balanced(record: StudyRecord, trials: Sequence[TrialRecord]) -> TrialRecord:
 def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
     """The dearest design up to which a percent more money than for trial `number` of the front buys a percent of time.
 
-    None where already the first percent buys less, or costs another objective: money is given for time alone.
+    None where already the first percent buys less than from the hull's point at its price, or costs another objective.
     """
     found = _priced_hull(record, summary)
     start = next((trial for trial in summary.front if trial.number == number), None)
@@ -262,10 +262,9 @@ def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
         return None
     price, bought, hull, _ = found
     own = _point(start, price, bought)
-    at_its_price = min((point[1] for point in hull if point[0] <= own[0] + SAME_PRICE), default=own[1])
-    here = (own[0], min(own[1], at_its_price), start)
+    here = next((point for point in reversed(hull) if point[0] <= own[0] + SAME_PRICE), own)
     last = None
-    for before, point in pairwise([here, *(point for point in hull if point[0] > here[0] + SAME_PRICE)]):
+    for before, point in pairwise([here, *(point for point in hull if point[0] > own[0] + SAME_PRICE)]):
         if costs_more(record, start, point[2], (price, bought)) or before[1] - point[1] < point[0] - before[0]:
             break
         last = point[2].number
@@ -297,7 +296,7 @@ class _Priced(NamedTuple):
 
 def _priced_hull(record: StudyRecord, summary: Summary) -> _Priced | None:
     """See `_Priced`; None where there is no price, or nothing that depends on the time."""
-    prices = [o for o in record.objectives if is_of(o.name, CLUSTER) and METRICS[o.name].unit == "$" and o.sign > 0]
+    prices = [o for o in record.objectives if o.sign > 0 and _is_price(o.name)]
     timed = [o for o in record.objectives if moves(o.name.removesuffix(REGRET), "time")]
     positive = prices + [o for o in timed if not o.name.endswith(REGRET)]
     if not prices or not timed or min(_least(summary, o) for o in positive) <= 0:
@@ -307,6 +306,11 @@ def _priced_hull(record: StudyRecord, summary: Summary) -> _Priced | None:
     whole = _hull(points)
     hull = _runnable_hull(points) or whole
     return _Priced(price, bought, hull, hull[-1] is not whole[-1])
+
+
+def _is_price(name: str) -> bool:
+    """Whether a metric is what a cluster costs, to buy or to own."""
+    return name == "cost.tco" or (is_of(name, CLUSTER) and METRICS[name].unit == "$")
 
 
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:

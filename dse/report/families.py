@@ -193,7 +193,10 @@ def _machine(trial: TrialRecord) -> str:
 
 
 def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
-    """The best kinds of a study with one objective, at most `MOST`, each with what is within `RESOLUTION` of it."""
+    """The best kinds of a study with one objective, at most `MOST`, each with what is within `RESOLUTION` of it.
+
+    Where more kinds tie for the best than are told, the others join the first one on their machine, else the last.
+    """
     trials = record.feasible_trials
     losses = record.losses(trials)[:, 0]
     groups: dict[tuple[str, ...], list[tuple[float, TrialRecord]]] = {}
@@ -207,7 +210,9 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
         loss = float(losses[index])
         kind = (*_kind(trial), _machine(trial))
         if kind not in groups and len(groups) >= (MOST if loss - best <= FAR * abs(best) else FEW):
-            continue
+            if trial.number not in place:
+                continue
+            kind = next((told for told in groups if told[-1] == kind[-1]), [*groups][-1])
         group = groups.setdefault(kind, [])
         if not group or loss - group[0][0] <= RESOLUTION * abs(group[0][0]):
             group.append((loss, trial))

@@ -17,6 +17,8 @@ from simcore.result import Cost, ExposedCommunication, Memory, Result
 
 GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
 _WORTH_SAYING = 0.05
+_UNEQUAL = 1.3
+"""How many times the mean idle time a bubble is that its stage has to itself."""
 _LARGE, _FEW = 0.2, 4
 """A bubble of this share is large, and microbatches are few that are not so many times the stages."""
 _OF_PIPELINE = ("workload.global_batch", "parallelism.pipeline", "parallelism.data", "parallelism.microbatch")
@@ -78,7 +80,8 @@ def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any]
 def _of_bubble(outcome: Result, document: Mapping[str, Any]) -> str:
     """Where a large bubble comes from: few microbatches, which a larger batch would mend, or stages of unequal length.
 
-    With several times as many microbatches as stages little of it is the time that filling and draining takes.
+    With several times as many microbatches as stages little of it is the time that filling and draining takes. The
+    stage that ends last may have fewer layers than others, and idle far more than NPUs do on average.
     """
     found = [value_at(document, path) for path in _OF_PIPELINE]
     if not all(isinstance(number, int) and number > 0 for number in found):
@@ -87,6 +90,9 @@ def _of_bubble(outcome: Result, document: Mapping[str, Any]) -> str:
     count, share = batch // (data * each), outcome.bubble_s / (outcome.iteration_time_s or 1.0)
     if stages == 1 or share < _LARGE:
         return ""
+    idle = None if outcome.power is None else outcome.power.activity.idle / outcome.iteration_time_s
+    if idle is not None and share > _UNEQUAL * idle:
+        return f" on the stage that ends last, {format_percent(idle)} on average: stages take unequally long"
     if count < _FEW * stages:
         return f": {count:,} microbatches on {stages:,} stages"
     return ": stages take unequally long" if share > 2 * (stages - 1) / (count + stages - 1) else ""

@@ -6,13 +6,14 @@ in tokens where sequences are asked for is some thousand times too large, and ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dse.space.fill import template_count
 from dse.space.hole import ExpressionHole, alternatives_of
 from dse.space.variations import designs_of
 from simcore.design.design import Design
+from simcore.design.reliability import Reliability
 from simcore.workload.base import kind_of
 
 MOST_TOKENS = 5e8
@@ -22,15 +23,12 @@ MOST_TOKENS = 5e8
 def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
     """Sentences on what nobody chooses, or that will surprise.
 
-    It is open how often things fail, or what an NPU is at one price; a batch is of no training; a server replays no
-    graph. How a job is saved and begun again may well be open.
+    It is open how often things fail, how soon that is found or mended, or what an NPU is at one price; a batch is of no
+    training; a server replays no graph. How a job is saved and begun again may well be open.
     """
     found = [*designs_of(template)]
-    if template_count(template.get("reliability", {})) > 1 and len({design.reliability.mtbf for design in found}) > 1:
-        yield (
-            "reliability leaves open how often things fail, and a search takes the value under which they fail least, "
-            "which nobody can choose. Write one, and search again with another to see what changes."
-        )
+    if template_count(template.get("reliability", {})) > 1:
+        yield from _open_reliability([design.reliability for design in found])
     if unpriced := dict.fromkeys(path for npu in _npus_of(template.get("cluster")) for path in _unpriced(npu)):
         yield (
             f"cluster.npu leaves open {' and '.join(unpriced)} at one price, so a search has the best for nothing. Let "
@@ -49,6 +47,23 @@ def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"{name} launches each kernel of a decode by itself here, which takes most of the time of a token; vLLM "
             "and TensorRT-LLM replay a graph of them. For that leave software out, or write software: vllm."
+        )
+
+
+_FOUND: dict[str, Callable[[Reliability], Any]] = {
+    "how often things fail": lambda its: its.mtbf,
+    "how long a repair takes": lambda its: its.repair,
+    "how soon a failure is found": lambda its: its.restart and its.restart.detection,
+}
+"""What nobody chooses of how things fail."""
+
+
+def _open_reliability(found: Sequence[Reliability]) -> Iterator[str]:
+    told = [what for what, look in _FOUND.items() if len({*map(look, found)}) > 1]
+    if told:
+        yield (
+            f"reliability leaves open {' and '.join(told)}, and a search takes the value under which least is lost, "
+            "which nobody can choose. Write one, and search again with another to see what changes."
         )
 
 

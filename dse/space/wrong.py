@@ -77,6 +77,13 @@ def _told_once(problems: Mapping[Problem, None]) -> list[Problem]:
     return list({(problem.path, problem.expected): problem for problem in reversed([*problems])}.values())[::-1]
 
 
+def _mend_lacking(key: str, workloads: Sequence[Mapping[str, Any]]) -> str:
+    """What helps where workloads lack a key that a metric needs."""
+    if key == "training_tokens" and any(workload.get("output_length") for workload in workloads):
+        return "drop it: a model that is served is not trained"
+    return f"give the workload {_GIVE.get(key, key)}, or drop it"
+
+
 def _is_inside(path: Path, whole: Path) -> bool:
     return path[: len(whole)] == whole
 
@@ -92,10 +99,11 @@ def _unanswerable_problems(
     constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """Constraints and objectives that have no value for a design, whatever its metrics."""
+    workloads = [each["workload"] for each in document.get("jobs", [document])]
     lacking = {
-        name: f"give the workload {_GIVE.get(metric.needs, metric.needs)}, or drop it"
+        name: _mend_lacking(metric.needs, workloads)
         for name, metric in METRICS.items()
-        if metric.needs and any(each["workload"].get(metric.needs) is None for each in document.get("jobs", [document]))
+        if metric.needs and any(workload.get(metric.needs) is None for workload in workloads)
     }
     metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
     for objective in objectives:

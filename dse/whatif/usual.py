@@ -1,7 +1,8 @@
 """What nearly every training has, the space leaves out, and would make the design to build better.
 
-Whoever leaves out sequence parallelism beside tensor parallelism, the sharded optimizer beside data parallelism or
-interleaved stages seldom means to; but a front is proven for the space as it is written.
+Whoever leaves out sequence parallelism beside tensor parallelism, the sharded optimizer beside data parallelism,
+interleaved stages or designs that recompute nothing seldom means to; but a front is proven for the space as it is
+written.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.hole import Choice
 from dse.space.space import Space
 from dse.whatif.answers import Usual
 from dse.whatif.climb import Simulate, loss_against, parallelism_of, try_settings
@@ -25,14 +27,14 @@ _USUAL: tuple[tuple[str, str, Any], ...] = (
 def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> tuple[Usual, ...]:
     """The usual settings that no design of the space has, and with which `trial` is better (`is_worth_telling`).
 
-    `simulate` evaluates a document; where it says that one is of
-    unsound form (`ValueError`), there is no such design.
+    `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), there is no such design.
     """
-    asked, degrees = parallelism_of(space.template), parallelism_of(trial.design)
+    asked, own = parallelism_of(space.template), parallelism_of(trial.design)
+    usual = [(key, value) for degree, key, value in _USUAL if key not in asked and own.get(degree, 1) > 1]
+    if own.get("recompute", "none") != "none" and not _can_be(asked.get("recompute"), "none"):
+        usual.append(("recompute", "none"))  # recomputing a fused attention alone, say, saves no memory
     found = []
-    for degree, key, value in _USUAL:
-        if key in asked or degrees.get(degree, 1) == 1:
-            continue
+    for key, value in usual:
         outcome = try_settings(simulate, trial, **{key: value})
         if outcome is None or outcome.metrics is None:
             continue
@@ -40,3 +42,8 @@ def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: 
         if is_worth_telling(loss):
             found.append(Usual(trial.number, key, value, loss))
     return tuple(found)
+
+
+def _can_be(asked: Any, value: Any) -> bool:
+    """Whether what a space asks of a key has a value."""
+    return value in (asked.alternatives if isinstance(asked, Choice) else (asked,))

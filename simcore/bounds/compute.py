@@ -63,21 +63,26 @@ def shared_seconds(design: Design) -> float:
 
 
 def work_joules(design: Design, program: Program) -> float:
-    """What an NPU of any stage takes at least above idle for what it computes, whatever its network [J]."""
-    least: float = least_work(program, joules_of(design, times_of(design).seconds))
+    """What an NPU takes at least above idle for what it computes, on average, whatever its network [J]."""
+    least: float = mean_work(program, joules_of(design, times_of(design).seconds))
     return least * _SAFE - draws_of(design).tensor * 1e-9
 
 
-def least_work(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
-    """What the operators of a stage are at least, in the unit of `work`, which says what one is.
+def mean_work(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
+    """What the operators of a stage are on average, in the unit of `work`, which says what one is.
 
     What a collective does in memory is communication. Chunks are played as often as `repeats` says, once unless given.
     """
-    return program.microbatches * least_work_of_microbatch(program, work, repeats)
+    return program.microbatches * mean_work_of_microbatch(program, work, repeats)
 
 
-def least_work_of_microbatch(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
+def mean_work_of_microbatch(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
     """The same for one microbatch."""
+    return sum(stages_work(program, work, repeats)) / program.stages
+
+
+def stages_work(program: Program, work: Time, repeats: Sequence[float] | None = None) -> list[Any]:
+    """The same for one microbatch of each stage."""
     p = program.stages
     passes = [
         sum(
@@ -88,37 +93,37 @@ def least_work_of_microbatch(program: Program, work: Time, repeats: Sequence[flo
         for part in program.parts
     ]
     often = repeats or [1] * program.chunks
-    own = [
+    return [
         sum(times * passes[program.part_of[chunk * p + stage]] for chunk, times in enumerate(often))
         for stage in range(p)
     ]
-    return min(own)
 
 
 def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
     """Less than `compute_seconds`, from the time of one layer alone, before there is a program [s].
 
-    The busiest stage has at least an even share of the layers; the last one waits for one part of each in front of it.
-    0 where the schedule splits the backward pass, or for a workload without layers that are alike. `known` keeps what
-    layers take on the design's NPU.
+    The busiest stage has at least an even share of the layers; the last one waits for one part of each in front of it,
+    unless weight gradients may come after it. 0 for a workload without layers that are alike. `known` keeps what layers
+    take on the design's NPU.
     """
     p, layers = design.parallelism, kind_of(design.workload).layers(design)
-    if layers is None or ORDERS[p.schedule].splits:
+    if layers is None:
         return 0.0
     least = _least_layer(design, layers, known, _operators_time, times_of(design).seconds)
     even = design.microbatches * layers.total / p.pipeline
-    around = p.pipeline - 1 if ORDERS[p.schedule].flushes else 0
+    order = ORDERS[p.schedule]
+    around = p.pipeline - 1 if order.flushes and not order.splits else 0
     last = layers.fewest * (around + design.microbatches * p.interleave)
     return max(even, last) * least * _SAFE - 1e-9
 
 
 def layers_joules(design: Design, known: dict[Hashable, float]) -> float:
-    """Less than `work_joules`, likewise: no stage has fewer layers than `interleave` of its smallest parts [J]."""
+    """Less than `work_joules`, likewise [J]."""
     layers = kind_of(design.workload).layers(design)
     if layers is None:
         return 0.0
     least = _least_layer(design, layers, known, _computed, joules_of(design, times_of(design).seconds))
-    joules = layers.fewest * design.microbatches * design.parallelism.interleave * least
+    joules = layers.total / design.parallelism.pipeline * design.microbatches * least
     return joules * _SAFE - draws_of(design).tensor * 1e-9
 
 

@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from simcore.bounds.collective import CollectiveTime, collective_times
-from simcore.bounds.compute import compute_seconds, least_work, work_joules
+from simcore.bounds.compute import compute_seconds, mean_work, stages_work, work_joules
 from simcore.bounds.further import least_further
 from simcore.bounds.graph import bound_graph
 from simcore.bounds.iteration import IterationBound
@@ -148,10 +148,10 @@ def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
         seconds, draws = slowest / PICOSECONDS, draws_of(design)
         return bounds_at(design, {"iteration_time": seconds}, (draws.wait - draws.idle) * seconds, None)
     if program.graph is not None:
-        joules = least_work(program, joules_of(design, times_of(design).seconds)) * _SAFE
+        joules = min(stages_work(program, joules_of(design, times_of(design).seconds))) * _SAFE  # any may end last
         return bounds_at(design, {"iteration_time": bound_graph(design, program.graph) / PICOSECONDS}, joules, program)
     lowering, times, iteration = bound_iteration(design, program)
-    joules = least_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * _SAFE
+    joules = mean_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * _SAFE
     if program.trained:
         seconds = max([*iteration.sums(), *_slowed_times(lowering, times, iteration)]) / PICOSECONDS
         return bounds_at(design, {"iteration_time": seconds}, joules, program)

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from simcore.bounds.compute import least_work, least_work_of_microbatch
+from simcore.bounds.compute import mean_work, mean_work_of_microbatch
 from simcore.bounds.design import Bounds, bound, bound_iteration, bounds_at, serving_bounds
 from simcore.bounds.iteration import IterationBound
 from simcore.compute import OperatorTimes, times_of
@@ -69,7 +69,7 @@ def _estimate_sample(design: Design, known: Sample, named: Collection[str]) -> B
     """Of a model that serves, from some of its tokens."""
     lowering, _, iteration = bound_iteration(design, known.program)
     times = serving_bounds(known.program, lowering, iteration, known.repeats)
-    joules = least_work(known.program, joules_of(design, lowering.duration), known.repeats) / PICOSECONDS
+    joules = mean_work(known.program, joules_of(design, lowering.duration), known.repeats) / PICOSECONDS
     return bounds_at(design, times, joules, known.program, named)
 
 
@@ -97,7 +97,7 @@ def _joules_of_microbatch(design: Design, program: Program, lowering: Lowering) 
 
 @lru_cache(maxsize=256)
 def _joules(alike: _Alike) -> float:
-    found: float = least_work_of_microbatch(alike.program, joules_of(alike.design, alike.lowering.duration))
+    found: float = mean_work_of_microbatch(alike.program, joules_of(alike.design, alike.lowering.duration))
     return found
 
 

@@ -152,8 +152,9 @@ def _translate_error(entry: Any) -> Problem:
     location: Path = tuple(entry["loc"])
     head: Path = location[:2] if location[:1] == ("jobs",) else ()
     inside = location[len(head) :]
+    tagged = ""
     if inside[:1] == ("workload",) and inside[1:2] and inside[1] in KINDS:
-        inside = (inside[0], *inside[2:])
+        tagged, inside = str(inside[1]), (inside[0], *inside[2:])
     if inside[:3] == ("workload", "layers", "layers"):  # the rows stand in the table's place
         inside = (*inside[:2], *inside[3:])
     location = (*head, *inside)
@@ -161,7 +162,7 @@ def _translate_error(entry: Any) -> Problem:
     kind = entry["type"]
     expected, found, fix = describe_error(entry)
     if kind == "extra_forbidden":
-        fix = _place_of_key(path) or _suggest_key(path)
+        fix = _place_of_key(path) or _suggest_key(path, tagged)
     elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
@@ -172,9 +173,9 @@ def _translate_error(entry: Any) -> Problem:
     return Problem(path, expected, found, fix)
 
 
-def _suggest_key(path: Path) -> str:
-    """The key that was meant, or all there are."""
-    known = _known_keys(path[:-1])
+def _suggest_key(path: Path, kind: str) -> str:
+    """The key that was meant, or all there are; in a workload those of its kind."""
+    known = _known_keys(path[:-1], kind)
     return suggest_nearest(str(path[-1]), known) or (f"known keys: {', '.join(known)}" if known else "")
 
 
@@ -208,12 +209,13 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 }
 
 
-def _known_keys(path: Path) -> list[str]:
-    """Keys that a mapping of the design document may have."""
+def _known_keys(path: Path, kind: str = "") -> list[str]:
+    """Keys that a mapping of the design document may have; of a workload those of a kind, of all unless it is known."""
     names = tuple(part for part in path if isinstance(part, str))
     names = names[1:] if names[:1] == ("jobs",) and len(names) > 1 else names
     if names[:1] == ("workload",):
-        specs = [spec for form in KINDS.values() for spec in _specs(form, names)]
+        forms = [KINDS[kind]] if kind else KINDS.values()
+        specs = [spec for form in forms for spec in _specs(form, names)]
     else:
         specs = [_MODELS[names]] if names in _MODELS else []
     known = dict.fromkeys(key for spec in specs for key in spec.model_fields)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from simcore.catalog.preset import named, preset
 from simcore.document.field import Count, Flag, Frozen
+from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, Duration, Time
 
 BetweenFailures = Annotated[Duration, Field(gt=0)]
@@ -35,8 +36,8 @@ class Checkpoint(Frozen):
 
     bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
     """Of the cluster's storage, writing; instead of `bandwidth_per_npu`."""
-    bandwidth_per_npu: Annotated[Bandwidth, Field(gt=0)]
-    """Of the cluster's storage, writing, for each NPU."""
+    bandwidth_per_npu: Annotated[Bandwidth, Field(gt=0)] | None = None
+    """Of the cluster's storage, writing, for each NPU; needed without `bandwidth`."""
     bytes_per_parameter: Annotated[float, Field(strict=True, gt=0)] | None = None
     """What is kept of each parameter; unless given 12 (an fp32 copy and two moments) and a 16-bit weight."""
     asynchronous: Flag = True
@@ -49,6 +50,12 @@ class Checkpoint(Frozen):
     """Work between two checkpoints; unless given that of the most goodput."""
     kept: Count = 2
     """Checkpoints that the storage holds."""
+
+    @model_validator(mode="after")
+    def _check_bandwidth(self) -> Checkpoint:
+        if self.bandwidth is None and self.bandwidth_per_npu is None:
+            raise Refusal("'bandwidth' of the storage, or 'bandwidth_per_npu'", "neither", "e.g. bandwidth: 100 GB/s")
+        return self
 
 
 class Restart(Frozen):

@@ -23,6 +23,12 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
         if isinstance(error, Refusal):
             return error.expected, error.found, error.fix
         return str(error), format_value(found), ""
+    if kind == "invalid_key":
+        return (
+            "a key of letters",
+            format_value(found),
+            "a comma in a number begins another entry: write 1024, not 1,024",
+        )
     if kind in ("int_type", "int_from_float", "int_parsing", "int_parsing_size"):
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
         tokens = str(entry["loc"][-1]).endswith("_length")

@@ -41,7 +41,7 @@ def result_of_run(
     """
     seconds = timing.total / PICOSECONDS
     spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
-    drawn, cost = draw_of(design, activity_in(design, timing, program, spent)), cluster_cost(design)
+    drawn, cost = draw_of(design, activity_in(design, timing, program)), cluster_cost(design)
     figures = Figures.of(
         design,
         seconds=seconds,

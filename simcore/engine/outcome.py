@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from simcore.design.design import Design
-from simcore.engine.fast.iteration import Timing
-from simcore.power.activity import activity_of
+from simcore.engine.fast.iteration import StageWork, Timing
+from simcore.power.activity import share_of_arithmetic
 from simcore.program import Category, Program
 from simcore.result import Activity, DimensionUse, ExposedCommunication
 from simcore.system.chunks import PICOSECONDS
 
 
-def activity_in(design: Design, timing: Timing, program: Program | None, spent: Mapping[Category, float]) -> Activity:
-    """What the NPU does whose time the result tells; a collective alone is waited for."""
-    waits, bubble = exposed_in(spent).total, timing.bubble / PICOSECONDS + spent.get(Category.OTHER, 0.0)
+def activity_in(design: Design, timing: Timing, program: Program | None) -> Activity:
+    """What an NPU does on average; a collective alone is waited for."""
+    own = tuple(timing.spent.get(category, 0) for category in Category)
+    work = timing.work or (StageWork(timing.stage, 1, own),)
+    count = sum(its.npus for its in work) * PICOSECONDS
+    spent = [sum(times) for times in zip(*(its.spent for its in work), strict=True)]
+    waiting = sum(spent) - sum(spent[category] for category in _NO_WAIT)
+    idle = count // PICOSECONDS * timing.total - sum(spent) + spent[Category.OTHER]
     if program is None:
-        return Activity(wait=waits, idle=bubble)
-    working = spent.get(Category.COMPUTE, 0.0), spent.get(Category.OPTIMIZER, 0.0)
-    return replace(activity_of(design, program, timing.stage, *working), wait=waits, idle=bubble)
+        return Activity(wait=waiting / count, idle=idle / count)
+    shares = {stage: share_of_arithmetic(design, program, stage) for stage in dict.fromkeys(its.stage for its in work)}
+    computing: dict[float, int] = {}  # by the share of it that is arithmetic, so that engines sum in the same order
+    for its in work:
+        share = shares[its.stage]
+        computing[share] = computing.get(share, 0) + its.spent[Category.COMPUTE]
+    tensor = sum(share * (time / count) for share, time in sorted(computing.items()))
+    memory = (spent[Category.COMPUTE] + spent[Category.OPTIMIZER]) / count - tensor
+    return Activity(tensor=tensor, memory=max(0.0, memory), wait=waiting / count, idle=idle / count)
+
+
+_NO_WAIT = Category.COMPUTE, Category.OPTIMIZER, Category.OTHER
 
 
 def exposed_in(spent: Mapping[Category, float]) -> ExposedCommunication:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from simcore.design.design import Design
 from simcore.design.jobs import JobShare, shares_of
-from simcore.engine.fast.iteration import LOG_ROWS, Timing, time_collective, time_program
+from simcore.engine.fast.iteration import LOG_ROWS, StageWork, Timing, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import DesignLinks
@@ -198,4 +198,9 @@ def mean_timing(timings: Sequence[Timing]) -> Timing:
     count, last = len(timings), timings[-1]
     spent = {part: round(sum(timing.spent[part] for timing in timings) / count) for part in last.spent}
     bubble = round(sum(timing.bubble for timing in timings) / count)
-    return Timing(sum(spent.values()) + bubble, spent, bubble, last.stage, last.busy, last.sent)
+    work = tuple(
+        StageWork(done[0].stage, done[0].npus, tuple(round(sum(each) / count) for each in zip(*spent, strict=True)))
+        for done in zip(*(timing.work for timing in timings), strict=True)
+        for spent in [[its.spent for its in done]]
+    )
+    return Timing(sum(spent.values()) + bubble, spent, bubble, last.stage, last.busy, last.sent, work)

@@ -124,7 +124,7 @@ def _figures_of(design: Design, job: PlayedJob, program: Program | None) -> Figu
     """The figures of a job: prices and draw are its share of a cluster that does what it does."""
     own, seconds, cost = job.share.design, job.together.total / PICOSECONDS, cluster_cost(design)
     share = own.cluster.npus / design.cluster.npus
-    drawn = draw_of(design, activity_in(own, job.together, program, _spent(job.together)))
+    drawn = draw_of(design, activity_in(own, job.together, program))
     return Figures.of(
         own,
         seconds=seconds,
@@ -158,8 +158,8 @@ def _mean_activity(design: Design, played: Sequence[PlayedJob]) -> Activity:
     """What an NPU of the cluster does in a second on average; those of no job idle."""
     parts: dict[str, float] = {field.name: 0.0 for field in fields(Activity)}
     for job in played:
-        spent, share = _spent(job.together), job.share.design.cluster.npus / design.cluster.npus
-        does = activity_in(job.share.design, job.together, _program(job), spent)
+        share = job.share.design.cluster.npus / design.cluster.npus
+        does = activity_in(job.share.design, job.together, _program(job))
         for name in parts:
             parts[name] += share * getattr(does, name) / does.seconds
     free = 1.0 - sum(job.share.design.cluster.npus for job in played) / design.cluster.npus

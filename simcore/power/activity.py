@@ -13,18 +13,16 @@ from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.same import Same
 from simcore.program import Category, Compute, Operator, Program, Segment
-from simcore.result import Activity
 from simcore.system.chunks import picoseconds
 
 
-def activity_of(design: Design, program: Program, stage: int, computing: float, optimizer: float) -> Activity:
-    """How an NPU of a stage spends the seconds in which it computes, and those of its optimizer, which moves bytes.
+def share_of_arithmetic(design: Design, program: Program, stage: int) -> float:
+    """The share of the time in which an NPU of a stage computes that arithmetic bounds; the rest moves bytes.
 
-    Collectives beside them slow all operators alike. Neither waiting nor idling is in it.
+    Collectives beside operators slow all of them alike.
     """
     tensor, memory = _split(design, program, stage)
-    share = tensor / (tensor + memory) if tensor else 0.0
-    return Activity(tensor=computing * share, memory=computing * (1.0 - share) + optimizer)
+    return tensor / (tensor + memory) if tensor else 0.0
 
 
 def _split(design: Design, program: Program, stage: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ def checkpoint_bytes(workload: Workload, checkpoint: Checkpoint) -> float | None
 
 def storage_bandwidth(checkpoint: Checkpoint, npus: int) -> float:
     """Of the cluster's storage, writing [B/s]."""
-    return checkpoint.bandwidth or checkpoint.bandwidth_per_npu * npus
+    return checkpoint.bandwidth or (checkpoint.bandwidth_per_npu or 0.0) * npus
 
 
 def storage_needed(design: Design) -> tuple[float, float] | None:

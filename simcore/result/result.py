@@ -139,7 +139,7 @@ class Draw:
     rest: float
     """Of the mean, all else: hosts, NICs, switches, optics, storage."""
     activity: Activity
-    """What an NPU of the stage that finishes last does."""
+    """What an NPU does on average."""
 
 
 @dataclass(frozen=True, slots=True)

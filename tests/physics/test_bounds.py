@@ -5,17 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import ROUNDING, assert_not_beaten, collective, designs, dimension, model, npu, training, trainings
+from designs import (
+    ROUNDING,
+    SCHEDULES_OF,
+    assert_not_beaten,
+    collective,
+    designs,
+    dimension,
+    model,
+    npu,
+    training,
+    trainings,
+)
 from hypothesis import given, settings
 
 from simcore.bounds.compute import compute_seconds, layers_seconds
 from simcore.bounds.design import bound, bound_by_compute, bound_on_any_network
 from simcore.bounds.many import NetworkFamily, collective_seconds
-from simcore.check.load import design_from
+from simcore.check.load import design_from, load_design
 from simcore.design.design import Design
 from simcore.engine.flow.links import links_of
 from simcore.memory.plan import program_of
 from simcore.metrics import METRICS, metrics
+from simcore.schedule import ORDERS
 from simcore.simulate import simulate
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
@@ -108,6 +120,14 @@ def test_the_layers_alone_take_no_longer_than_the_compute_of_the_program_and_tha
     whole = compute_seconds(design, program_of(design))
     assert 0.0 <= max(0.0, layers_seconds(design, {})) <= whole * (1 + 1e-12)
     assert whole <= simulate(design).iteration_time_s * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("schedule", [name for name, order in ORDERS.items() if order.splits])
+def test_layers_alone_say_much_of_a_schedule_that_splits_the_backward_pass(schedule: str) -> None:
+    interleave = max(interleave for interleave, its in SCHEDULES_OF.items() if schedule in its)
+    degrees = {"pipeline": 4, "data": 2, "schedule": schedule, "interleave": interleave}
+    design = load_design(training(degrees, [dimension("switch", 8, "50 GB/s", "1 us")]))
+    assert layers_seconds(design, {}) > 0.5 * compute_seconds(design, program_of(design))
 
 
 @given(trainings(parts=True))

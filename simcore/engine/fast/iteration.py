@@ -7,6 +7,7 @@ adds what it has already played (`simcore.engine.fast.pipeline`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,16 @@ from simcore.system.streamed import count_queues
 LOG_ROWS = 400_000
 
 
+class StageWork(NamedTuple):
+    """What NPUs of a stage, or of several that are alike, do in an iteration; the rest of it they idle."""
+
+    stage: int
+    """One of these stages."""
+    npus: int
+    spent: tuple[int, ...]
+    """Time of all these NPUs together, by category [ps]."""
+
+
 @dataclass(frozen=True)
 class Timing:
     """What an engine found for the NPU of the stage that finishes last [ps], and what its network did."""
@@ -54,6 +65,8 @@ class Timing:
     """Time each dimension served [ps]."""
     sent: list[float]
     """Bytes sent over each dimension [B]."""
+    work: tuple[StageWork, ...] = ()
+    """What all NPUs do; empty where that one stands for them."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +129,10 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     used = {category: int(run.npus[last, NPU_SPENT + category]) for category in Category}
     noted = run.log[1 : 1 + run.log[0, LOG_ROWS_USED]] if trace else run.log
     total, bubble = run.npus[last, [CLOCK, BUBBLE]].tolist()
-    return Timing(total, used, bubble, last, busy, sent), Trace(
+    each = run.npus[:, NPU_SPENT:]
+    alike = program.alike_stages if program.stages > 1 else ()
+    work = tuple(StageWork(stages[0], len(stages), (*each[stages].sum(axis=0).tolist(),)) for stages in alike)
+    return Timing(total, used, bubble, last, busy, sent, work), Trace(
         noted, lowering.operators, lowering.names() if trace else {}
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.engine.fast.iteration import Timing, block_issues, stage_use
+from simcore.engine.fast.iteration import StageWork, Timing, block_issues, stage_use
 from simcore.engine.flow import tables
 from simcore.engine.flow.classes import Classes, find_classes
 from simcore.engine.flow.loop import play_all
@@ -105,7 +105,12 @@ def _timing(jobs: Sequence[Lowered], world: World, number: int, iteration: int) 
     total = int(finish[last]) - before
     if lowered.job.program.single is not None:
         spent = {Category.DATA: total}
-    return Timing(total, spent, int(row[tables.BUBBLE]), stage if lowered.path.size > 1 else 0, busy, sent)
+    did = records[:, iteration] - (records[:, iteration - 1] if iteration else 0)
+    did = did[:, tables.SPENT : tables.STRETCH].tolist() if len(did) > 1 else []
+    sums = [tuple(size * time for time in each) for size, each in zip(classes.sizes, did, strict=False)]
+    work = tuple(map(StageWork, classes.stages, classes.sizes, sums))
+    stage = stage if lowered.path.size > 1 else 0
+    return Timing(total, spent, int(row[tables.BUBBLE]), stage, busy, sent, work)
 
 
 def _records(plan: Ints, play: Ints) -> Ints:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.transport import Transport
-from simcore.engine.fast.iteration import Timing
+from simcore.engine.fast.iteration import StageWork, Timing
 from simcore.engine.packets import layout as at
 from simcore.engine.packets.collectives import Collectives
 from simcore.engine.packets.fabric import Fabric
@@ -87,14 +88,21 @@ def timing_of(ready: Ready, played: Played) -> Timing:
         total = int(finish.max())
         return Timing(total, {Category.DATA: total}, 0, 0, *_use(ready, played, 0))
     last = min(ready.chains, key=lambda chain: (-finish[chain.last], chain.stage, chain.number))
+    spent, bubble = _spent(last, finish)
+    work = tuple(StageWork(chain.stage, 1, (*_spent(chain, finish)[0].values(),)) for chain in ready.chains)
+    return Timing(int(finish[last.last]), spent, bubble, last.stage, *_use(ready, played, last.number), work)
+
+
+def _spent(chain: NpuChain, finish: NDArray[np.int64]) -> tuple[dict[Category, int], int]:
+    """Time that an NPU spends by category, and in bubbles [ps]."""
     spent, bubble = dict.fromkeys(Category, 0), 0
-    for category, begin, end in last.spans:
+    for category, begin, end in chain.spans:
         time = int(finish[end] - finish[begin])
         if category is None:
             bubble += time
         else:
             spent[category] += time
-    return Timing(int(finish[last.last]), spent, bubble, last.stage, *_use(ready, played, last.number))
+    return spent, bubble
 
 
 def _use(ready: Ready, played: Played, npu: int) -> tuple[list[int], list[float]]:

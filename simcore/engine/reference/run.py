@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import simpy
 
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.engine import unflushed
-from simcore.engine.fast.iteration import Timing
+from simcore.engine.fast.iteration import StageWork, Timing
 from simcore.engine.reference.cluster import GivenGroups, NpuGroups, slowdowns
 from simcore.engine.reference.fabric import FabricView
 from simcore.engine.reference.link_level import LinkLevel
@@ -113,7 +113,8 @@ class ProgramRun:
             return self._mean_of_workers()
         last = min(self.npus, key=self._order_of_ends)
         use = self.transport.use_of(last.number)
-        return Timing(last.finish - self.begin, last.spent, last.bubble, last.stage, use.busy, use.sent)
+        work = tuple(StageWork(npu.stage, 1, _by_category(npu.spent)) for npu in self.npus)
+        return Timing(last.finish - self.begin, last.spent, last.bubble, last.stage, use.busy, use.sent, work)
 
     @staticmethod
     def _order_of_ends(npu: NpuProcess) -> tuple[int, int, int]:
@@ -188,7 +189,13 @@ def _time_unflushed(design: Design, program: Program, placement: Placement, link
     number = unflushed.settled_after(ends_after, program)
     windows = [_apart(timings[number - 1], timings[number]) for timings in ended]
     stages = sorted(range(len(windows)), key=lambda npu: windows[npu].stage)
-    return windows[stages[unflushed.slowest([(windows[npu].total, windows[npu].bubble) for npu in stages])]]
+    last = windows[stages[unflushed.slowest([(windows[npu].total, windows[npu].bubble) for npu in stages])]]
+    work = tuple(StageWork(window.stage, 1, _by_category(window.spent)) for window in windows)
+    return replace(last, work=work)
+
+
+def _by_category(spent: Mapping[Category, int]) -> tuple[int, ...]:
+    return tuple(spent[category] for category in Category)
 
 
 def _apart(begin: Timing, end: Timing) -> Timing:

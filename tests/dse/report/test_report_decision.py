@@ -14,7 +14,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report import choice
 from dse.report import decision as decisions
 from dse.report.built import describe_build
-from dse.report.choice import Payoff, knees_at_prices, payoff, recommended
+from dse.report.choice import Payoff, knees_at_prices, paying, payoff, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.measured_rival import describe_measured_rival
@@ -426,6 +426,22 @@ def test_the_robust_pick_is_built_where_it_is_not_the_knee() -> None:
 def test_of_two_designs_the_one_is_built_where_more_money_stops_to_pay(time: float, built: int) -> None:
     record = studies.record([trial(0, 2.0, 1e7), trial(1, time, 1.5e7, 4)])
     assert decided(record).trial == built
+
+
+def test_a_robust_pick_beside_the_hull_is_no_start_from_which_money_pays() -> None:
+    # From the hull's point at its price, the next one takes 3.7 % more money for 0.5 % less time.
+    record = studies.record([trial(0, 2.0, 1e7), trial(1, 1.9999, 1.03e7, 4), trial(2, 1.99, 1.0375e7, 2)])
+    assert paying(record, summarize(record), 1) is None
+    steep = studies.record([trial(0, 2.0, 1e7), trial(1, 1.99, 1.03e7, 4), trial(2, 1.8, 1.0375e7, 2)])
+    assert paying(steep, summarize(steep), 1) == 2
+
+
+def test_what_a_cluster_costs_to_own_is_a_price() -> None:
+    names = ("iteration_time", "cost.tco")
+    owned = [{"iteration_time": 4.55, "cost.tco": 1.59e7}, {"iteration_time": 4.43, "cost.tco": 1.6e7}]
+    trials = [replace(trial(n, 4.5, 1e7), values=values) for n, values in enumerate(owned)]
+    record = studies.record(trials, names)
+    assert paying(record, summarize(record), 0) == 1
 
 
 def gains(*front: tuple[float, float]) -> Payoff:

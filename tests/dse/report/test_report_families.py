@@ -129,6 +129,14 @@ def test_kinds_that_are_far_from_the_best_are_few() -> None:
     assert [family.chosen for family in found(studies.record(trials, studies.NAMES[:1]))] == [0, 1, 2]
 
 
+def test_every_design_that_ties_for_the_best_is_in_a_family_however_many_kinds_there_are() -> None:
+    trials = [studies.simulated(n, 2.0, 2e7, studies.NAMES[:1], document=studies.design(2**n)) for n in range(12)]
+    record = studies.record(trials, studies.NAMES[:1])
+    groups = found(record)
+    assert len(groups) == most_families(1)
+    assert {number for family in groups for number in family.trials} == {trial.number for trial in record.front}
+
+
 def test_nothing_feasible_has_no_families() -> None:
     assert found(studies.infeasible_only()) == ()
 

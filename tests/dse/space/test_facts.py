@@ -24,11 +24,18 @@ BASE: dict[str, Any] = {
         ({"base": "llama3", "mtbf": {"npu": {"choice": ["3650 d", "7300 d"]}}}, True),
         ({"base": "llama3", "spares": {"choice": [0.0, 0.05]}}, False),
         ({"base": "llama3", "checkpoint": {"interval": {"choice": ["10 min", "1 h"]}}}, False),
+        ({"base": "llama3", "restart": {"initialisation": {"choice": ["10 s", "50 s"]}}}, False),
     ],
 )
 def test_failures_that_are_open_are_said(reliability: Any, said: bool) -> None:
     notices = load_space({**BASE, "reliability": reliability}).notices
     assert any(notice.startswith("reliability leaves open how often things fail") for notice in notices) == said
+
+
+def test_how_soon_a_failure_is_found_and_mended_is_no_choice() -> None:
+    open_times = {"restart": {"detection": {"choice": ["1 s", "10 min"]}}, "repair": {"choice": ["1 h", "1 d"]}}
+    (notice,) = load_space({**BASE, "reliability": {"base": "llama3", **open_times}}).notices
+    assert notice.startswith("reliability leaves open how long a repair takes and how soon a failure is found, and")
 
 
 @pytest.mark.parametrize(("batch", "said"), [(2048, False), (4_194_304, True), ({"choice": [64, 4_194_304]}, True)])

@@ -19,9 +19,10 @@ SPACE: dict[str, Any] = {
 }
 
 
-def answers(tmp_path: Path, **parallelism: Any) -> tuple[WhatIf, list[str], dict[str, Any]]:
+def answers(tmp_path: Path, sequence: int = 4096, **parallelism: Any) -> tuple[WhatIf, list[str], dict[str, Any]]:
     """Of the one design of the space: the answers, what the decision says of the space, and the design."""
-    document = {**SPACE, "parallelism": {**parallelism, "microbatch": {"choice": [1, 2]}}}
+    workload = {**SPACE["workload"], "sequence_length": sequence}
+    document = {**SPACE, "workload": workload, "parallelism": {**parallelism, "microbatch": {"choice": [1, 2]}}}
     answer, sentences, built = ask_about_all(document, tmp_path / "run")
     return answer, [one for one in sentences if one.startswith("The space leaves out")], built
 
@@ -38,6 +39,15 @@ def test_what_the_design_gains_by_each_is_told(tmp_path: Path) -> None:
         assert gain <= -0.02
     assert "'sequence_parallel: true' (trial " in told
     assert "'interleave: 2' (trial " in told
+
+
+def test_recomputing_nothing_is_told_where_the_space_only_recomputes_a_fused_attention(tmp_path: Path) -> None:
+    held = {"tensor": 8, "pipeline": 4, "interleave": 2, "sequence_parallel": True}
+    answer, (told,), _ = answers(tmp_path / "without", 16384, **held, recompute={"choice": ["selective", "full"]})
+    assert [(one.key, one.value) for one in answer.usual] == [("recompute", "none")]
+    assert "'recompute: none' (trial " in told
+    answer, told_of_none, _ = answers(tmp_path / "with", 16384, **held, recompute={"choice": ["none", "full"]})
+    assert (answer.usual, told_of_none) == ((), [])
 
 
 def test_nothing_is_told_of_settings_that_the_space_has_or_that_gain_nothing(tmp_path: Path) -> None:

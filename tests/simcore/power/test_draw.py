@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from designs import dimension
+from designs import dimension, model, training
 
 from simcore.bounds.design import bound
 from simcore.check.load import design_from
@@ -14,6 +14,7 @@ from simcore.design.design import Design
 from simcore.design.npu import NpuPower
 from simcore.document.problem import InputError
 from simcore.metrics import METRICS, metrics_before
+from simcore.result import Result
 from simcore.simulate import simulate
 
 NODES = [
@@ -22,9 +23,9 @@ NODES = [
 ]
 
 
-def design(**cluster: Any) -> Design:
+def design(parallelism: dict[str, Any] | None = None, **cluster: Any) -> Design:
     workload = {"model": "llama3-8b", "global_batch": 128, "sequence_length": 2048, "precision": "bf16"}
-    parallelism = {"tensor": 4, "pipeline": 2, "zero": 1}
+    parallelism = parallelism or {"tensor": 4, "pipeline": 2, "zero": 1}
     whole = {"npu": "h100-80gb", "dimensions": NODES, **cluster}
     return design_from({"workload": workload, "parallelism": parallelism, "cluster": whole})
 
@@ -48,8 +49,31 @@ def test_products_draw_more_than_what_memory_bounds_and_that_more_than_waiting()
     assert result.power is not None
     activity = result.power.activity
     assert activity.tensor > activity.memory > 0
-    assert activity.wait == pytest.approx(result.exposed_communication_s.total)
-    assert activity.idle == pytest.approx(result.bubble_s)
+    assert activity.seconds == pytest.approx(result.iteration_time_s)
+    alone = simulate(design(parallelism={"tensor": 4, "zero": 1}))
+    assert alone.power is not None
+    assert alone.power.activity.wait == pytest.approx(alone.exposed_communication_s.total)
+    assert alone.power.activity.idle == pytest.approx(alone.bubble_s)
+
+
+@pytest.mark.parametrize("engine", ["fast", "flow", "reference"])
+def test_npus_of_all_stages_draw_for_what_they_do_whichever_ends_last(engine: str) -> None:
+    network = [dimension("switch", 8, "50 GB/s", tier="pod")]
+    small = model(layers=16)
+
+    def drawn(stages: list[int]) -> Result:
+        layout = {"pipeline": 4, "data": 2, "stages": stages}
+        return simulate(design_from(training(layout, network, workload={"model": small, "global_batch": 16})), engine)
+
+    even, *uneven = (drawn(stages) for stages in ([4, 4, 4, 4], [1, 5, 5, 5], [5, 5, 5, 1]))
+    assert even.power is not None
+    for result in uneven:
+        assert result.power is not None
+        does = result.power.activity
+        assert does.tensor == pytest.approx(even.power.activity.tensor, rel=1e-3)
+        assert does.memory == pytest.approx(even.power.activity.memory, rel=0.02)
+        assert does.seconds == pytest.approx(result.iteration_time_s)
+        assert result.energy_j > even.energy_j
 
 
 def test_the_peak_is_nameplates_and_the_network_with_the_cooling_and_a_cap_lowers_it() -> None:
