@@ -111,3 +111,9 @@ def test_a_misspelt_hole_below_a_choice_is_told_at_its_place() -> None:
 def test_keys_of_a_design_are_no_slips() -> None:
     found = problems(parallelism={**tiny()["parallelism"], "expert": 1, "zeroo": 1})
     assert set(found) == {"parallelism.zeroo"}
+
+
+def test_what_is_served_is_not_asked_how_long_it_trains() -> None:
+    served = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 512, "output_length": 64}
+    found = problems(workload=served, objectives={"minimize": ["time_to_train"]})
+    assert found["objectives.minimize"] == "'time_to_train' drop it: a model that is served is not trained"

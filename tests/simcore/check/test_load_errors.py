@@ -256,3 +256,17 @@ def test_a_file_that_is_not_there_is_one_problem(workload: dict[str, Any], tmp_p
         load_design(tmp_path / "design.yaml")
     assert len(refused.value.problems) == 1
     assert "nothing" in str(refused.value)
+
+
+def test_an_unknown_key_of_a_workload_is_answered_with_those_of_its_kind() -> None:
+    served = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 512, "output_length": 64}
+    cluster = {"npu": npu(), "dimensions": [dimension()]}
+    said = refused({"workload": {**served, "sequence_length": 4096}, "cluster": cluster})
+    assert "got 'sequence_length'; known keys: model, global_batch, prompt_length, output_length, " in said
+    assert "sequence_length, " not in said.partition("known keys")[2]
+
+
+def test_a_comma_in_a_number_is_told_as_the_end_of_an_entry(tmp_path: Path) -> None:
+    workload = "workload: {model: llama3-8b, global_batch: 1,024, precision: bf16}"
+    (problem,) = found(f"{workload}\ncluster: {{npu: h100-80gb, fabric: dgx-h100, npus: 8}}", tmp_path)
+    assert problem.fix == "a comma in a number begins another entry: write 1024, not 1,024"

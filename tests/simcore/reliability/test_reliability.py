@@ -103,6 +103,15 @@ def test_the_storage_that_is_needed_is_that_of_the_checkpoints_and_is_bought() -
     assert bought == [1, 10]
 
 
+def test_the_storage_has_a_bandwidth_of_its_own_or_one_for_each_npu() -> None:
+    checkpoint = {"stall": "0.5 s", "copy_bandwidth": "20 GB/s"}
+    failing = {"mtbf": {"npu": "3000 d"}, "restart": preset(Reliability, "reliability", "llama3").restart}
+    own = llama3({**failing, "checkpoint": {**checkpoint, "bandwidth": "500 GB/s"}})
+    assert (storage_needed(own) or (0.0,))[0] == 500e9
+    with pytest.raises(InputError, match="expected 'bandwidth' of the storage, or 'bandwidth_per_npu'"):
+        llama3({**failing, "checkpoint": checkpoint})
+
+
 def test_spare_nodes_are_bought_and_shorten_the_wait() -> None:
     counted = []
     for spares in (0.0, 0.25):
