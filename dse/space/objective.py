@@ -99,6 +99,11 @@ def parse_objectives(data: Any, problems: list[Problem]) -> tuple[Objective, ...
         problems.append(Problem(("objectives",), what, repr(data), "e.g. {minimize: [iteration_time, cost.total]}"))
         return ()
     for direction, names in data.items():
+        if names is None and direction in METRICS:  # {minimize: iteration_time, cost.total}
+            first = next((f"{its}, " for its in data.values() if isinstance(its, str)), "")
+            fix = f"write a list: [{first}{direction}]"
+            problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))
+            continue
         if direction not in ("minimize", "maximize"):
             fix = suggest_nearest(str(direction), ("minimize", "maximize"))
             problems.append(Problem(("objectives", direction), "minimize or maximize", f"'{direction}'", fix))

@@ -92,6 +92,10 @@ def _locate_in_file(problem: Problem, filled: FilledDocument) -> Problem:
     """The problem of a filled document at its place in the file; an unknown key is at fault, whatever it holds."""
     if problem.expected == UNKNOWN_KEY:
         return replace(problem, path=(*filled.source(problem.path[:-1]), problem.path[-1]))
+    _, whole, size = problem.expected.partition("whole groups of ")
+    if whole and "cluster.npus" in filled.params and "cluster.npus" not in filled.choices:
+        place = (*filled.source(("cluster",)), "npus")
+        return replace(problem, path=place, found=f"{problem.found} of its range", fix=f"give the range 'step: {size}'")
     return replace(problem, path=filled.source(problem.path))
 
 

@@ -113,6 +113,17 @@ def test_keys_of_a_design_are_no_slips() -> None:
     assert set(found) == {"parallelism.zeroo"}
 
 
+def test_objectives_without_the_brackets_of_a_list_are_told_once() -> None:
+    found = problems(objectives={"minimize": "iteration_time", "cost.total": None})
+    assert found == {"objectives.cost.total": "'cost.total' write a list: [iteration_time, cost.total]"}
+
+
+def test_a_range_of_npus_that_a_fabric_cannot_have_is_told_its_step() -> None:
+    cluster = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": {"range": [64, 512]}}
+    found = problems(workload={"model": "llama3-8b", "global_batch": 512}, parallelism={"tensor": 8}, cluster=cluster)
+    assert found["cluster.npus"].endswith("of its range give the range 'step: 8'")
+
+
 def test_what_is_served_is_not_asked_how_long_it_trains() -> None:
     served = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 512, "output_length": 64}
     found = problems(workload=served, objectives={"minimize": ["time_to_train"]})
