@@ -33,15 +33,15 @@ from simcore.metrics import moves
 from simcore.power.draw import draws_of, host_watts, npus_watts
 from simcore.workload.base import kind_of
 
-MOST_JOBS = 30_000
+MOST_JOBS = 60_000
 """Jobs of a number of NPUs that are searched; where there are more, shapes keep the bound of their FLOPs."""
 
 
 class LeastTimes:
-    """The searches for the least times of a space's shapes."""
+    """The searches for the least times of a space's shapes, of at most so many jobs of a number of NPUs."""
 
-    def __init__(self, space: Space) -> None:
-        self._space, self._template = space, space.template
+    def __init__(self, space: Space, most: int = MOST_JOBS) -> None:
+        self._space, self._template, self._most = space, space.template, most
         self._known: dict[Key, Search] = {}
         self._lifted: dict[bool, list[Networks]] = {}
         self._tied, self._sold = is_tied(space.template), sold_only(space)
@@ -103,7 +103,7 @@ class LeastTimes:
     def _jobs_of(self, shape: Design, key: Key) -> JobList | None:
         """The jobs of a shape; None where there are too many, they follow from the network, or several share it."""
         template = None if self._tied else self._job_template(key[2])
-        if self._tied or "workload" not in self._template or template_count(template) > MOST_JOBS:
+        if self._tied or "workload" not in self._template or template_count(template) > self._most:
             return None
         where = key[2], shape.software.model_dump_json()
         if where not in self._table.jobs:

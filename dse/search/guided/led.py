@@ -21,6 +21,8 @@ from dse.space.npus import following_product
 from dse.space.space import Space
 from simcore.design.design import Design
 
+MOST_LISTED = 30_000
+"""Jobs of a number of NPUs among which these are looked for: a proof has more time than a source of candidates."""
 MOST_JOBS = 160
 """Jobs of a shape that are looked at: those that compute least."""
 
@@ -47,7 +49,7 @@ class LedCandidates:
     """Makes candidates of jobs by least compute."""
 
     def __init__(self, space: Space, candidates: Candidates) -> None:
-        self._candidates, self.times = candidates, LeastTimes(space)
+        self._candidates, self.times = candidates, LeastTimes(space, MOST_LISTED)
         self._follows = following_product(space.template) is not None
         self._shapes: dict[str, _ShapeJobs] = {}
         self._next: dict[tuple[tuple[str, float], ...], int] = {}
