@@ -16,10 +16,11 @@ def activity_in(design: Design, timing: Timing, program: Program | None) -> Acti
     """What an NPU does on average; a collective alone is waited for."""
     own = tuple(timing.spent.get(category, 0) for category in Category)
     work = timing.work or (StageWork(timing.stage, 1, own),)
-    count = sum(its.npus for its in work) * PICOSECONDS
+    npus = sum(its.npus for its in work)
     spent = [sum(times) for times in zip(*(its.spent for its in work), strict=True)]
     waiting = sum(spent) - sum(spent[category] for category in _NO_WAIT)
-    idle = count // PICOSECONDS * timing.total - sum(spent) + spent[Category.OTHER]
+    idle = npus * timing.total - sum(spent) + spent[Category.OTHER]
+    count = npus * PICOSECONDS
     if program is None:
         return Activity(wait=waiting / count, idle=idle / count)
     shares = {stage: share_of_arithmetic(design, program, stage) for stage in dict.fromkeys(its.stage for its in work)}

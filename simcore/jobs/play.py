@@ -8,13 +8,13 @@ begin at the same time: jobs that do the same at the same time meet as often as 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from simcore.design.design import Design
 from simcore.design.jobs import JobShare, shares_of
-from simcore.engine.fast.iteration import LOG_ROWS, StageWork, Timing, time_collective, time_program
+from simcore.engine.fast.iteration import LOG_ROWS, Timing, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
 from simcore.engine.flow.links import DesignLinks
@@ -196,11 +196,14 @@ class OnLinks:
 def mean_timing(timings: Sequence[Timing]) -> Timing:
     """The mean of several iterations, to whole picoseconds; its parts sum to its total."""
     count, last = len(timings), timings[-1]
-    spent = {part: round(sum(timing.spent[part] for timing in timings) / count) for part in last.spent}
-    bubble = round(sum(timing.bubble for timing in timings) / count)
+
+    def mean(times: Iterable[int]) -> int:
+        return round(sum(times) / count)
+
+    spent = {part: mean(timing.spent[part] for timing in timings) for part in last.spent}
+    bubble = mean(timing.bubble for timing in timings)
     work = tuple(
-        StageWork(done[0].stage, done[0].npus, tuple(round(sum(each) / count) for each in zip(*spent, strict=True)))
+        done[0]._replace(spent=tuple(map(mean, zip(*(its.spent for its in done), strict=True))))
         for done in zip(*(timing.work for timing in timings), strict=True)
-        for spent in [[its.spent for its in done]]
     )
     return Timing(sum(spent.values()) + bubble, spent, bubble, last.stage, last.busy, last.sent, work)

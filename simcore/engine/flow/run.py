@@ -94,10 +94,9 @@ def _timing(jobs: Sequence[Lowered], world: World, number: int, iteration: int) 
     finish = records[:, iteration, tables.FINISH]
     keys = zip((-finish).tolist(), classes.stages, classes.representatives, strict=True)
     last = min(enumerate(keys), key=lambda item: item[1])[0]
-    row = records[last, iteration].copy()
+    did = records[:, iteration] - (records[:, iteration - 1] if iteration else 0)
     before = int(records[:, iteration - 1, tables.FINISH].max()) if iteration else 0
-    if iteration:
-        row -= records[last, iteration - 1]
+    row = did[last]
     stage = classes.stages[last]
     busy, sent = stage_use(lowered.lowering, _issues(lowered, stage), len(lowered.job.design.cluster.dimensions))
     busy = [time + int(more) for time, more in zip(busy, row[tables.STRETCH :], strict=False)]
@@ -105,9 +104,8 @@ def _timing(jobs: Sequence[Lowered], world: World, number: int, iteration: int) 
     total = int(finish[last]) - before
     if lowered.job.program.single is not None:
         spent = {Category.DATA: total}
-    did = records[:, iteration] - (records[:, iteration - 1] if iteration else 0)
-    did = did[:, tables.SPENT : tables.STRETCH].tolist() if len(did) > 1 else []
-    sums = [tuple(size * time for time in each) for size, each in zip(classes.sizes, did, strict=False)]
+    each = did[:, tables.SPENT : tables.STRETCH].tolist() if len(did) > 1 else []
+    sums = [tuple(size * time for time in its) for size, its in zip(classes.sizes, each, strict=False)]
     work = tuple(map(StageWork, classes.stages, classes.sizes, sums))
     stage = stage if lowered.path.size > 1 else 0
     return Timing(total, spent, int(row[tables.BUBBLE]), stage, busy, sent, work)

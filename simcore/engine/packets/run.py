@@ -88,8 +88,9 @@ def timing_of(ready: Ready, played: Played) -> Timing:
         total = int(finish.max())
         return Timing(total, {Category.DATA: total}, 0, 0, *_use(ready, played, 0))
     last = min(ready.chains, key=lambda chain: (-finish[chain.last], chain.stage, chain.number))
-    spent, bubble = _spent(last, finish)
-    work = tuple(StageWork(chain.stage, 1, (*_spent(chain, finish)[0].values(),)) for chain in ready.chains)
+    each = {chain.number: _spent(chain, finish) for chain in ready.chains}
+    work = tuple(StageWork(chain.stage, 1, (*each[chain.number][0].values(),)) for chain in ready.chains)
+    spent, bubble = each[last.number]
     return Timing(int(finish[last.last]), spent, bubble, last.stage, *_use(ready, played, last.number), work)
 
 
