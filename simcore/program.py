@@ -192,6 +192,11 @@ class ModelPart:
         return self.alone_backward or self.backward if alone else self.backward
 
     @property
+    def played(self) -> tuple[tuple[Segment, ...], ...]:
+        """The passes that make up an iteration, see `Program.how_often`."""
+        return self.first_pass, self.forward, self.backward, self.weights, self.last_backward, self.last_weights
+
+    @property
     def passes(self) -> tuple[tuple[Segment, ...], ...]:
         """All passes that a microbatch can take, the rare ones too."""
         return (
@@ -275,17 +280,24 @@ class Program:
             return None
         return operators[0] if isinstance(operators[0], Start) else None
 
-    def passes_of(self, stage: int) -> Iterator[tuple[tuple[Segment, ...], int]]:
-        """The lists of segments that a stage plays in an iteration, each with how often.
+    @property
+    def how_often(self) -> tuple[int, ...]:
+        """How often a part plays each of its `played` passes.
 
         A pass beside no other microbatch is counted as one beside another: they do the same, in another order.
         """
         m, updates = self.microbatches, self.updates
-        for chunk in range(self.chunks):
-            part = self.parts[self.part_of[chunk * self.stages + stage]]
-            yield from ((part.first_pass, 1), (part.forward, m - 1), (part.backward, m - updates))
-            yield from ((part.weights, m - 1), (part.last_backward, updates), (part.last_weights, 1))
-        yield self.final[stage], updates
+        return 1, m - 1, m - updates, m - 1, updates, 1
+
+    def parts_of(self, stage: int) -> list[ModelPart]:
+        """The parts of a stage, by chunk."""
+        return [self.parts[part] for part in self.part_of[stage :: self.stages]]
+
+    def passes_of(self, stage: int) -> Iterator[tuple[tuple[Segment, ...], int]]:
+        """The lists of segments that a stage plays in an iteration, each with how often."""
+        for part in self.parts_of(stage):
+            yield from zip(part.played, self.how_often, strict=True)
+        yield self.final[stage], self.updates
 
     def segments_of(self, stage: int) -> Iterator[tuple[Segment, int]]:
         """The segments of these, each with how often they are played."""

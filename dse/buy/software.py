@@ -19,6 +19,7 @@ from dse.space.hole import ExpressionHole
 from dse.space.interval import design_bound
 from dse.space.objective import Objective
 from dse.space.screen import design_problems, exact_metrics
+from dse.space.sections import SOFTWARE_SECTIONS
 from dse.space.space import Space
 from simcore.bounds.design import bound, bound_on_any_network
 from simcore.check.load import parse_design
@@ -29,7 +30,6 @@ from simcore.design.prices import PriceList
 from simcore.metrics import JOB, METRICS, Scope
 
 _NEVER_FAILS = {"nic": None, "link": None, "switch": None}
-_OF_SOFTWARE = ("workload", "parallelism", "system", "software")
 _SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth", "switch")
 """Keys of a dimension that matter neither to validity nor to memory."""
 
@@ -148,7 +148,7 @@ def _violation(design: Design, constraints: Sequence[Constraint]) -> float:
 
 def _is_of_software(constraint: Constraint, scopes: Sequence[Scope]) -> bool:
     """Whether a constraint speaks of memory and of software alone; at a list of parts the network decides prices."""
-    return constraint.within(scopes, ()) or constraint.within((), _OF_SOFTWARE)
+    return constraint.within(scopes, ()) or constraint.within((), SOFTWARE_SECTIONS)
 
 
 def _has_expressions(template: Any) -> bool:

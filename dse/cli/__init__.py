@@ -33,7 +33,7 @@ COMMANDS = {
     "model": "count a model's parameters, FLOPs a token and bytes, from its own config.json too",
     "show": "show one design of a run: time, memory, cost, how sure; write its document",
     "compare": "set the fronts of several runs side by side",
-    "export": "write a design as arguments or configuration of Megatron-LM, TorchTitan or DeepSpeed",
+    "export": "write a design as arguments or configuration of Megatron-LM, TorchTitan, DeepSpeed or vLLM",
     "explain": "say where the time of a design goes, and which changes would help",
     "days": "play the days of a training: failures, checkpoints, restarts; goodput",
     "verify": "simulate the front again on the reference engine",

@@ -24,11 +24,11 @@ from dse.space.interval import design_bound
 from dse.space.objective import Objective
 from dse.space.screen import ScreenedDesign
 from simcore.bounds.design import bound_any_design, bound_by_compute
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.document.named_files import Place, know_places, known_places
-from simcore.document.problem import Problem
+from simcore.document.problem import Problem, Refusal
 from simcore.engine.registry import engine_named
 from simcore.metrics import CLUSTER, METRICS, metrics, metrics_before, with_measured
 from simcore.result import Result
@@ -59,7 +59,7 @@ def write_outcome(outcome: Outcome) -> str:
 
 
 def read_outcome(text: str) -> Outcome:
-    """The outcome that `written` wrote."""
+    """The outcome that `write_outcome` wrote."""
     data = json.loads(text)
     return Outcome(**{**data, "workloads": tuple(TunedRecord(**workload) for workload in data["workloads"])})
 
@@ -112,10 +112,7 @@ class Evaluator:
 
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
         """The outcome of one document of sound form; a crash in the simulator is an outcome too (`failed`)."""
-        design, problems = parse_design(document)
-        if design is None:
-            raise ValueError("; ".join(map(str, problems)))
-        return self.evaluate_design(design)
+        return self.evaluate_design(parse_sound(document))
 
     def evaluate_design(self, design: Design) -> Outcome:
         """The outcome of one design of sound form."""
@@ -129,9 +126,7 @@ class Evaluator:
 
     def failure_outcome(self, document: Mapping[str, Any], text: str) -> Outcome:
         """The outcome of a document whose evaluation did not come back."""
-        design, problems = parse_design(document)
-        if design is None:
-            raise ValueError("; ".join(map(str, problems)))
+        design = parse_sound(document)
         return Outcome(design.key, "failed", {}, self._unknown_values(), design.document(), error=text)
 
     def _unknown_values(self) -> dict[str, float]:
@@ -156,7 +151,7 @@ class Evaluator:
         for objective in self.objectives:
             try:
                 value = objective.value(found, document)
-            except ValueError as error:
+            except Refusal as error:
                 return self._outcome_without_value(design, document, str(error))
             if value is None:
                 return self._outcome_without_value(

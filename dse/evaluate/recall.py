@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from dse.evaluate.record import TrialRecord
 from dse.space.draw import PlacedDraw
@@ -18,14 +18,14 @@ from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, compositi
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
-from simcore.document.problem import Path, format_path
+from simcore.document.problem import Path, Refusal, format_path
 from simcore.document.quantity import parse_quantity
 
 MOST_TRIES = 32
 """Fillings that are tried where alternatives look alike."""
 
 
-class UnknownError(ValueError):
+class UnknownError(Refusal):
     """A hole that the journal has no value of."""
 
 
@@ -55,7 +55,7 @@ class Recall(PlacedDraw):
     """How many alternatives looked alike, by name, where more than one did."""
     solved: int = 0
     """Splits that were solved."""
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
     _hole: Any = None
     _paths: tuple[Path, ...] = ()
 
@@ -68,7 +68,8 @@ class Recall(PlacedDraw):
         """See `Draw.index`. Raises `UnknownError` where `params` has no value that the hole can take."""
         found = indices_of(self._hole, [self._value(path) for path in self._paths])
         if not found:
-            raise UnknownError(f"{name}: expected a value of the space at {' '.join(map(format_path, self._paths))}")
+            paths = " ".join(map(format_path, self._paths))
+            raise UnknownError(f"a value of the space at {paths}", "another", where=name)
         if len(found) > 1:
             self.alike[name] = len(found)
         value = found[self.given.get(name, 0) % len(found)]
@@ -79,7 +80,7 @@ class Recall(PlacedDraw):
         """See `Draw.real`."""
         number = magnitude(self._value(self._paths[0]))
         if number is None:
-            raise UnknownError(f"{name}: expected a number at {format_path(self._paths[0])}")
+            raise UnknownError(f"a number at {format_path(self._paths[0])}", "none", where=name)
         self.drawn[name] = HoleDraw(self._hole, self._paths, number, 0, True, low, high, log)
         return number
 
@@ -87,7 +88,7 @@ class Recall(PlacedDraw):
         try:
             return self.params[format_path(path)]
         except KeyError:
-            raise UnknownError(f"expected a value of {format_path(path)}, got none") from None
+            raise UnknownError(f"a value of {format_path(path)}", "none") from None
 
 
 def indices_of(hole: Any, values: Sequence[Any]) -> list[int]:

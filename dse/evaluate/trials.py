@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dse.evaluate.cells import Cells, ReadCells
 from dse.evaluate.trial import VALID, State, TrialRecord
+from dse.space.sections import JOB_SECTIONS
 
 AT_ONCE = 500
 """Whole trials that are held while all are gone through."""
@@ -39,7 +40,6 @@ _PLAIN = {
     "possible": np.bool_,
 }
 """Columns of one number, or of true and false, and their types."""
-_JOB = ("workload", "parallelism", "software")
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -205,7 +205,7 @@ def _counted(trial: TrialRecord) -> str | None:
 
 def job_digest(design: Mapping[str, Any]) -> int:
     """A number that designs with the same job (workload, parallelism, software) have in common."""
-    text = json.dumps([design.get(section) for section in _JOB], sort_keys=True)
+    text = json.dumps([design.get(section) for section in JOB_SECTIONS], sort_keys=True)
     text = _WHOLE.sub("", text)  # 1 and 1.0 are one number
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 

@@ -24,7 +24,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def tie_to_parent() -> None:
-    """Tie this process to its parent, and leave Ctrl-C to that one: the first thing in a process of `shielded`."""
+    """Tie this process to its parent, and leave Ctrl-C to that one: the first thing in a process of `run_tied`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -51,12 +51,12 @@ def _read_to_the_end() -> None:
 
 
 def pack_call(function: Any, argument: Any) -> bytes:
-    """What `tied` is to call, so that it need not be imported before the process is tied."""
+    """What `run_tied` is to call, so that it need not be imported before the process is tied."""
     return pickle.dumps((function, argument))
 
 
 def run_tied(connection: Any, work: bytes) -> None:
-    """The target of a process: tie it, then call what was `packed` with the connection and its argument."""
+    """The target of a process: tie it, then call what `pack_call` packed with the connection and its argument."""
     tie_to_parent()
     function, argument = pickle.loads(work)
     function(connection, argument)
@@ -66,7 +66,7 @@ def run_tied(connection: Any, work: bytes) -> None:
 def hold_signals() -> Iterator[None]:
     """Blocks signals while processes start: a signal during the start of a process would print a traceback.
 
-    A process inherits that they wait; `tie` ends it.
+    A process inherits that they wait; `tie_to_parent` ends it.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

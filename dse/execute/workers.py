@@ -60,11 +60,11 @@ class Workers(ABC):
 
     @abstractmethod
     def start(self) -> int:
-        """Ask for one more worker; `Ready` follows, whenever there is room for it."""
+        """Ask for one more worker; `WorkerReady` follows, whenever there is room for it."""
 
     @abstractmethod
     def send(self, worker: int, call: int, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Give a ready worker designs to evaluate; `Answer` or `Gone` follows."""
+        """Give a ready worker designs to evaluate; `WorkerAnswer` or `WorkerGone` follows."""
 
     @abstractmethod
     def events(self, seconds: float) -> list[Event]:

@@ -85,8 +85,8 @@ def _table(*columns: str, widest: int = 0) -> Table:
     return table
 
 
-def _print_parts(parts: Sequence[Part], console: Console, title: str = "where the time goes") -> None:
-    table = _table(title, "", "", "", widest=3)
+def _print_parts(parts: Sequence[Part], console: Console) -> None:
+    table = _table("where the time goes", "", "", "", widest=3)
     for part in parts:
         table.add_row(
             name_part(part.name), format_with_unit(part.seconds, "s"), format_percent(part.share), Unbroken(part.why)

@@ -22,7 +22,7 @@ import numpy as np
 from dse.evaluate.aggregate import aggregate, is_shared
 from dse.evaluate.note import Note, be_silent
 from dse.proof.least import Search, Times, Unknown
-from dse.proof.parts import looks_at_links, parse_sound, without_parallelism
+from dse.proof.parts import looks_at_links, without_parallelism
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
 from dse.proof.unsold import sold_only
@@ -35,12 +35,13 @@ from dse.space.objective import Objective
 from dse.space.space import Space
 from dse.space.split.solve import least_share
 from simcore.bounds.design import bound_any_design, totals_of
-from simcore.check.load import parse_design
+from simcore.check.load import parse_design, parse_sound
 from simcore.check.power import power_problems
 from simcore.cost.linear import servers_price, unit_price
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
 from simcore.design.software import Software
+from simcore.document.problem import InputError, Refusal
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.metrics import METRICS, SHAPE, Figures, bounds, is_of, metrics_before
 from simcore.power.draw import (
@@ -80,9 +81,9 @@ def space_bounds(space: Space) -> dict[str, float | None]:
     return {name: limit.value for name, limit in space_limits(space).items()}
 
 
-def space_limits(space: Space, note: Note = be_silent, phased: bool = True) -> dict[str, ProvenLimit]:
-    """As `space_bounds`, with what each bound comes from; `note` is told how far they are."""
-    return run_steps(limit_steps(space, phased), note)[0]
+def space_limits(space: Space) -> dict[str, ProvenLimit]:
+    """As `space_bounds`, with what each bound comes from."""
+    return run_steps(limit_steps(space), be_silent)[0]
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def limit_steps(space: Space, phased: bool = True) -> Generator[Step, None, Limi
         shapes = _shapes_of(space, phased)
         for objective in space.objectives:
             limits[objective.name] = yield from _best_limit(objective, shapes, space)
-    except (InfiniteError, ValueError):
+    except (Refusal, InputError):
         return {objective.name: ProvenLimit() for objective in space.objectives}, None
     return limits, _feasible_bounds(shapes, space)
 
@@ -156,7 +157,7 @@ def _shapes_of(space: Space, phased: bool) -> list[_BoundedShape]:
     stacks = UPPER_TIME in names_in(space.objectives, space.constraints)
     designs = list(islice(_shapes(space.template), MOST_SHAPES + 1))
     if len(designs) > MOST_SHAPES:
-        raise ValueError(f"more than {MOST_SHAPES:,} shapes")
+        raise Refusal(f"at most {MOST_SHAPES:,} shapes", "more")
     times, sold = LeastTimes(space), sold_only(space)
     search_of = times.search_of if phased else lambda design: Unknown()
     shared = isinstance(space.template["cluster"].get("bandwidth"), Split)
@@ -272,8 +273,7 @@ def _shapes(template: Mapping[str, Any]) -> Iterator[Design]:
         if design is None and isinstance(split, Split):
             document["cluster"]["dimensions"] = _cheapest_split(document, split)
             design, _ = parse_design(document)
-        if design is None:
-            raise ValueError("a shape that cannot be bounded")
+        design = design or parse_sound(document)
         if not price_problems(design) and not list(power_problems(design)):
             yield design
         if not odometer.step():
@@ -286,7 +286,7 @@ def _reduced(template: Mapping[str, Any]) -> dict[str, Any]:
     if looks_at_links(template):
         kept = {key: value for key, value in template.items() if key != "parallelism"} | {"cluster": cluster}
         if template_count(kept) == math.inf:
-            raise ValueError("expressions look at links of which there are no finite number")
+            raise InfiniteError("links of a finite number, which expressions look at", "others")
         return kept
     cluster.pop("bandwidth", None)
     if "dimensions" in cluster:
@@ -329,9 +329,7 @@ def _cheapest_split(document: Mapping[str, Any], split: Split) -> list[dict[str,
     least = _least_bandwidth(split.budget)
     step = {"bandwidth": write_quantity(least_share(split), "bandwidth")}
     dimensions = [{**step, **d} if is_open(d) else d for d in document["cluster"]["dimensions"]]
-    design, _ = parse_design({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
-    if design is None:
-        raise ValueError("a shape that cannot be bounded")
+    design = parse_sound({**document, "cluster": {**document["cluster"], "dimensions": dimensions}})
     if price_problems(design):
         return dimensions  # there is no cheapest one
     prices = [unit_price(design.cost, dimension) for dimension in design.cluster.dimensions]

@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from dse.proof.join import join_designs, neutral_network
 from dse.proof.losses import Known, Mask, excluded_masks, loss_bounds, names_of_values, number_at
-from dse.proof.parts import JOB as JOB_SECTIONS
-from dse.proof.parts import Networks, SpacePart, own_problems, parse_sound, without_parallelism
+from dse.proof.parts import Networks, SpacePart, own_problems, without_parallelism
 from dse.space.asked import names_in
 from dse.space.constraint import Constraint
 from dse.space.objective import Objective
 from dse.space.screen import is_known_before
+from dse.space.sections import JOB_SECTIONS
 from simcore.bounds.collective import CollectiveTime
 from simcore.bounds.compute import compute_seconds, work_joules
 from simcore.bounds.design import bound
 from simcore.bounds.many import Iteration, NetworkFamily, collective_seconds, figures_of, sending_seconds
 from simcore.bounds.served import iterations_of
 from simcore.check.check import check
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 from simcore.document.problem import Path, format_path
 from simcore.memory.expanded import fits, least_memory, memory_of

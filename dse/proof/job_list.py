@@ -13,7 +13,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from dse.proof.join import join_designs
-from dse.proof.parts import SpacePart, fillings, parse_sound, without_parallelism
+from dse.proof.parts import SpacePart, fillings, without_parallelism
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 
 _SAME_COMPUTE = frozenset({"zero", "accumulate", "gather", "shard_group", "bucket"})

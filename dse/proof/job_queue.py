@@ -52,7 +52,7 @@ class Entry:
     networks: tuple[Networks, ...] = field(compare=False)
     """Where it is looked at next."""
     after: tuple[Networks, ...] | None = field(compare=False)
-    """And then; None: where it was looked at, each alone."""
+    """Networks to look at after those of `networks`; None: each of the same ones by itself."""
     fits: bool = field(default=False, compare=False)
     """Whether it is known that it can be; then `least` is that of its program."""
     joules: float = field(default=0.0, compare=False)

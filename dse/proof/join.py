@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dse.proof.parts import Networks, SpacePart, parse_sound
+from dse.proof.parts import Networks, SpacePart
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 from simcore.network import BLOCK_KEYS
 

@@ -12,10 +12,11 @@ from dse.proof.branch import Brancher, JobNode
 from dse.proof.job_list import QueuedJob
 from dse.proof.join import join_designs
 from dse.proof.least import SECONDS, Search, Times
-from dse.proof.parts import Networks, SpacePart, parse_sound
+from dse.proof.parts import Networks, SpacePart
 from dse.proof.unreachable import is_infeasible
 from dse.space.space import Space
 from simcore.bounds.design import Bounds, bound, bound_serving
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 from simcore.metrics import JOB, METRICS, is_of
 

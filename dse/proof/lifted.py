@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.proof.parts import JOB, Networks, fillings, group_networks, looks_at_links, parse_sound
+from dse.proof.parts import Networks, fillings, group_networks, looks_at_links
 from dse.proof.unsold import Keep
 from dse.space.fill import is_open, template_count
 from dse.space.hole import Choice, PowersOfTwo, Range, Split, compositions, magnitude
+from dse.space.sections import JOB_SECTIONS
 from dse.space.split.solve import least_share
+from simcore.check.load import parse_sound
 from simcore.document.quantity import parse_quantity, write_quantity
 from simcore.engine.fast.state import MAX_CHUNKS
 
@@ -89,7 +91,7 @@ def lifted_networks(
     """
     if looks_at_links(template):
         return []
-    rest = {key: value for key, value in template.items() if key not in JOB}
+    rest = {key: value for key, value in template.items() if key not in JOB_SECTIONS}
     rest["cluster"] = _lift_cluster(rest["cluster"])
     if isinstance(system := rest.get("system"), Mapping):
         rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}

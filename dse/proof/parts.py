@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ from dse.space.fill import FilledDocument, fill_template, has_solved_split, npus
 from dse.space.hole import Choice, ExpressionHole, Product, Split, alternatives_of
 from dse.space.npus import following_product
 from dse.space.open_layout import has_open_layout
+from dse.space.sections import JOB_SECTIONS
 from dse.space.space import Space
 from simcore.bounds.many import NetworkFamily, is_linear
 from simcore.bounds.stacked import FamilyStack
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.check.network import cluster_problems
 from simcore.check.transport import transport_problems
 from simcore.cost.price import price_problems
@@ -40,7 +41,6 @@ from simcore.workload.base import WorkloadKind, kind_named
 
 LINKS = ("bandwidth", "latency", "efficiency")
 """Keys of a dimension of which bounds look at the best."""
-JOB = ("workload", "parallelism", "software")
 PROVABLE = ("auto", "fast", "flow", "reference")
 """Engines that play the model which the bounds are proved of, and are never faster.
 
@@ -73,7 +73,7 @@ class RecordingOdometer:
 
     odometer: Odometer = field(default_factory=Odometer)
     drawn: dict[str, int] = field(default_factory=dict)
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
@@ -197,7 +197,7 @@ class Parts:
 
     def _job_templates(self) -> Iterator[tuple[int | None, dict[str, Any]]]:
         """The templates of the jobs: one, or where their degrees multiply to the NPUs one for each number of those."""
-        template = {key: inner for key, inner in self.space.template.items() if key in JOB}
+        template = {key: inner for key, inner in self.space.template.items() if key in JOB_SECTIONS}
         if (degrees := following_product(template)) is None:
             yield None, template
             return
@@ -210,7 +210,7 @@ class Parts:
         if not self.separable:
             return ()
         job = next(self.jobs()).document
-        rest = {key: value for key, value in self.space.template.items() if key not in JOB}
+        rest = {key: value for key, value in self.space.template.items() if key not in JOB_SECTIONS}
         return group_networks((part, parse_sound({**job, **part.document})) for part in fillings(rest))
 
     @cached_property
@@ -276,7 +276,7 @@ def is_tied(template: Mapping[str, Any]) -> bool:
     """
     for section, inner in template.items():
         for path in _expression_paths(inner):
-            if (str(path[0]) in JOB) != (section in JOB):
+            if (str(path[0]) in JOB_SECTIONS) != (section in JOB_SECTIONS):
                 return True
     return len({issubclass(kind.section, GivenWorkload) for kind in kinds_of(template)}) > 1
 
@@ -337,14 +337,6 @@ def _expression_paths(value: Any) -> Iterator[tuple[str | int, ...]]:
         yield from _expression_paths(value.budget)
     else:
         assert not isinstance(value, Product) or value.of
-
-
-def parse_sound(document: Mapping[str, Any]) -> Design:
-    """The design of a document of sound form."""
-    design, problems = parse_design(dict(document))
-    if design is None:
-        raise ValueError(f"a document of unsound form: {problems[0]}")
-    return design
 
 
 def without_parallelism(design: Design) -> dict[str, Any]:

@@ -21,14 +21,16 @@ from dse.proof.least import SECONDS, Search, Together, Unknown
 from dse.proof.least_served import ServingSearch
 from dse.proof.least_trained import TrainingSearch
 from dse.proof.lifted import lifted_networks, whole_budget
-from dse.proof.parts import JOB, Networks, SpacePart, is_tied
+from dse.proof.parts import Networks, SpacePart, is_tied
 from dse.proof.unsold import sold_only
 from dse.space.asked import names_in
 from dse.space.fill import npus_count, template_count
 from dse.space.npus import following_product
+from dse.space.sections import JOB_SECTIONS
 from dse.space.space import Space
 from simcore.design.design import Design
 from simcore.design.node import node_of
+from simcore.document.problem import Refusal
 from simcore.metrics import moves
 from simcore.power.draw import draws_of, host_watts, npus_watts
 from simcore.workload.base import kind_of
@@ -113,12 +115,12 @@ class LeastTimes:
 
     def _job_template(self, npus: int) -> dict[str, Any] | None:
         """The template of the jobs on so many NPUs; None where no degrees multiply to them."""
-        template = {key: value for key, value in self._template.items() if key in JOB}
+        template = {key: value for key, value in self._template.items() if key in JOB_SECTIONS}
         degrees = following_product(template)
         if degrees is not None:
             try:
                 product = degrees.product_of(npus)
-            except ValueError:
+            except Refusal:
                 return None
             template["parallelism"] = {**template["parallelism"], "degrees": product}
         return template

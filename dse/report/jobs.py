@@ -9,6 +9,8 @@ from dse.report.units import MISSING, clean_text, format_percent, format_with_un
 from simcore.result import JobResult, fairness
 
 HEADS = ("job", "NPUs", "nodes", "time", "alone", "slowdown", "rate", "MFU")
+_LONGEST = 12
+"""Characters of a list of nodes."""
 
 
 def job_rows(jobs: Sequence[JobResult]) -> list[tuple[str, ...]]:
@@ -33,7 +35,7 @@ def _rate(job: JobResult) -> str:
     return MISSING if rate is None else format_with_unit(rate, f"{job.throughput_counts}/s")
 
 
-def describe_nodes(nodes: Sequence[int], most: int = 12) -> str:
+def describe_nodes(nodes: Sequence[int]) -> str:
     """`0-7`, `0,4,…28` (every 4th one), or the first few of any others."""
     steps = {after - before for before, after in pairwise(nodes)}
     if len(nodes) > 2 and steps == {1}:
@@ -41,7 +43,7 @@ def describe_nodes(nodes: Sequence[int], most: int = 12) -> str:
     if len(nodes) > 3 and len(steps) == 1:
         return f"{nodes[0]},{nodes[1]},…{nodes[-1]}"
     text = ",".join(map(str, nodes))
-    return text if len(text) <= most else f"{text[: text[:most].rfind(',') + 1]}…"
+    return text if len(text) <= _LONGEST else f"{text[: text[:_LONGEST].rfind(',') + 1]}…"
 
 
 def describe_jobs(jobs: Sequence[JobResult]) -> list[str]:

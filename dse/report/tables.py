@@ -1,6 +1,6 @@
 """`trials.csv`, `trials.parquet`, `pareto.csv`: one row a trial, one column a thing that is known about it.
 
-Columns are: number, state, the objectives, every other metric of `simcore.result.METRICS`, the largest violation and
+Columns are: number, state, the objectives, every other metric of `simcore.metrics.METRICS`, the largest violation and
 one column per constraint, `cut_by`, `error`, then the parameters by path in order of first appearance; `hypothetical`
 where clusters may be ones that nobody sells (`orderable` is 0 where one is). Where a cluster is bought for several
 workloads, `NAME: …` has each one's state, objectives, regrets and software; `future NAME: …` has the tuned metric and

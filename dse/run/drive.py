@@ -96,7 +96,7 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher,
             closing.callback(lambda prover: place.conclude(space, prover.proof()), sampler)
         closing.callback(log.close)
         watcher.start(name, len(known))
-        study = Study(space, sampler, _ledger(settings, log, known, storage), watcher.trial)
+        study = Study(space, sampler, _ledger(settings, log, known, storage, sampler), watcher.trial)
         if checkpoint is not None:
             study.skip(checkpoint.trials, known.digests(checkpoint.trials))
             watcher.skip(checkpoint.trials, front_before(known, space.objectives))
@@ -225,14 +225,18 @@ def evaluator_of(space: Space, settings: Settings) -> Evaluate:
     return Buyer(space, tuner, study.aggregate)
 
 
-def _ledger(settings: Settings, log: TrialLog, known: KeptTrials, storage: SharedStudy | None) -> Ledger:
+def _ledger(
+    settings: Settings, log: TrialLog, known: KeptTrials, storage: SharedStudy | None, sampler: Sampler
+) -> Ledger:
     """Where the trials live."""
     if storage is not None:
         from dse.study.shared import Shared
 
         return Shared(storage, log, settings.trials, (stored.number for stored in known))
     if settings.executor == "ray-tune":
+        from dse.search.optuna_sampler import OptunaSampler
         from dse.study.unordered import Unordered
 
-        return Unordered(log, known)
+        assert isinstance(sampler, OptunaSampler)  # the only ones that Ray Tune drives (`check_tuned`)
+        return Unordered(log, sampler.smooth, known)
     return OneDriver(log, known)

@@ -41,13 +41,13 @@ class Prove(Protocol):
         """See `certify`."""
 
 
-def load_record(folder: Path, bounded: bool = True, watcher: Watcher = WATCHER) -> StudyRecord:
-    """The record of a run folder, from its journal and `study.yaml` alone; `watcher` is told how far that is.
+def load_record(folder: Path, bounded: bool = True) -> StudyRecord:
+    """The record of a run folder, from its journal and `study.yaml` alone.
 
     Without `bounded` nothing is proven of its space, which takes seconds, and it has no bounds. Raises `InputError`
     where the folder holds no study.
     """
-    return record_in(open_study(folder), bounded, watcher)
+    return record_in(open_study(folder), bounded)
 
 
 def record_in(

@@ -137,7 +137,8 @@ def search(space: Space, sampler: str = "auto", seed: int = 0) -> SpaceSearch:
 
     Raises `InputError` for a sampler that is not one of Optuna's.
     """
-    return SpaceSearch(Study(space, MAKERS[check_sampler(sampler)](space, seed), Unordered(Memory())))
+    made = MAKERS[check_sampler(sampler)](space, seed)
+    return SpaceSearch(Study(space, made, Unordered(Memory(), made.smooth)))
 
 
 def check_sampler(sampler: str) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.proof.parts import JOB, PROVABLE, is_separable, kinds_of
+from dse.proof.parts import PROVABLE, is_separable, kinds_of
 from dse.space.fill import template_count
 from dse.space.npus import following_product
+from dse.space.sections import JOB_SECTIONS
 from dse.space.space import Space
 
 QUICK = ("layers", "network")
@@ -37,7 +38,7 @@ def _is_exact_affordable(space: Space) -> bool:
         return False
     if not is_separable(space.template) or following_product(space.template) is not None:
         return space.count() <= MOST_TIED
-    jobs = {key: value for key, value in space.template.items() if key in JOB}
+    jobs = {key: value for key, value in space.template.items() if key in JOB_SECTIONS}
     return space.count() <= MOST_DESIGNS and template_count(jobs) <= MOST_JOBS
 
 

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from dse.evaluate.pareto import dominated_mask, front_mask, shares_behind
 from dse.proof.branch import Brancher, JobNode, Matrix
-from dse.proof.parts import Networks, Parts, SpacePart, has_proven_kinds, parse_sound
+from dse.proof.parts import Networks, Parts, SpacePart, has_proven_kinds
 from dse.search.base import Proposal, Prover
 from dse.space.fill import has_solved_split
 from dse.space.space import Space
+from simcore.check.load import parse_sound
 from simcore.document.problem import InputError, Problem
 
 MOST = 10**9

@@ -24,7 +24,7 @@ from dse.space.space import Space
 from simcore.check.load import parse_design
 from simcore.cost.orderable import order_of
 from simcore.design.design import OF_JOB, Design
-from simcore.document.problem import Problem, format_path
+from simcore.document.problem import Problem, Refusal, format_path
 from simcore.workload.rules import NO_EXPERTS, UNUSED
 
 MOST, LEAST = 1000, 64
@@ -94,7 +94,7 @@ def _designs(plain: list[Space], most: int) -> Iterator[tuple[int, FilledDocumen
     for number in range(most):
         try:
             filled = plain[number % len(plain)].fill(RandomDraw(generator), solve=False)
-        except ValueError:
+        except Refusal:
             continue  # an expression without a value: the space has no such design
         design, _ = parse_design(filled.document)
         if design is not None:
@@ -107,7 +107,7 @@ def _all_designs(plain: list[Space]) -> Iterator[tuple[int, FilledDocument, Desi
     for space in plain:
         odometer, steps = Odometer(), True
         while steps:
-            with suppress(ValueError):  # an expression without a value: the space has no such design
+            with suppress(Refusal):  # an expression without a value: the space has no such design
                 filled = space.fill(odometer, solve=False)
                 design, _ = parse_design(filled.document)
                 if design is not None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dse.space.expression import Expression
 from dse.space.naming import make_value_lookup, unknown_name_problems
+from dse.space.sections import JOB_SECTIONS
 from simcore.design.workload import KINDS, workload_tag
 from simcore.document.problem import Path, Problem, Refusal, format_path
 from simcore.metrics import BEFORE, JOB, METRICS, Scope, is_of
@@ -43,7 +44,7 @@ class Constraint:
     @cached_property
     def of_job(self) -> bool:
         """Whether it looks at nothing but the job, its memory and its NPUs."""
-        return self.within(JOB, ("workload", "parallelism", "software"))
+        return self.within(JOB, JOB_SECTIONS)
 
     def within(self, scopes: Sequence[Scope], sections: Sequence[str]) -> bool:
         """Whether it speaks of nothing but metrics of these scopes and values of these sections of the design."""
@@ -73,19 +74,19 @@ class Constraint:
         """By how much it is missed, relative; <= 0 where it holds, `NO_VALUE` where it has no value (`without`)."""
         try:
             return self.measure_violation(metrics, document)
-        except ValueError:
+        except Refusal:
             return NO_VALUE
 
     def explain_no_value(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> str:
         """Why it has no value for a design: it divides by 0, say. Empty where it has one."""
         try:
             self.measure_violation(metrics, document)
-        except ValueError as error:
+        except Refusal as error:
             return f"{format_path(self.place)}: {error}" if self.place else str(error)
         return ""
 
     def measure_violation(self, metrics: Mapping[str, float | None], document: Mapping[str, Any]) -> float:
-        """As `violation`; raises `ValueError` where a name has no value for this design, or it divides by 0."""
+        """As `violation`; raises `Refusal` where a name has no value for this design, or it divides by 0."""
         if self.is_fits:
             reserved, capacity = metrics.get("memory.reserved"), metrics["memory.capacity"]
             assert capacity is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class RandomDraw:
     """Independent uniform choices."""
 
     generator: np.random.Generator
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
@@ -80,7 +80,7 @@ class Odometer:
 
     prefix: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
     _position: int = 0
 
     def index(self, name: str, count: int, ordered: bool) -> int:
@@ -114,7 +114,7 @@ class FixedDraw:
 
     given: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""
@@ -134,7 +134,7 @@ class RecordedDraw:
     """
 
     values: Mapping[str, Any]
-    smooth: bool = False
+    smooth: bool
 
     def index(self, name: str, count: int, ordered: bool) -> int:
         """See `Draw.index`."""

@@ -18,7 +18,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from dse.space.hole import KINDS_OF_HOLE
-from dse.space.jobs import JOB_KEYS, Job, Jobs, WrittenJob, read_name, read_weight, unknown_key_problems
+from dse.space.jobs import Job, Jobs, WrittenJob, read_name, read_weight, unknown_key_problems
+from dse.space.sections import SOFTWARE_SECTIONS
 from dse.space.stack import usual_stack
 from simcore.design.change import assign, parse_path
 from simcore.design.prices import NamedPrices, PriceList
@@ -31,7 +32,7 @@ YEAR = 365 * 86400.0
 _BOUGHT = ("cost", "reliability")
 """Sections that go with the cluster, and may be other ones in a future all the same."""
 _KEYS = ("name", "weight", "change", "workloads", "years")
-_CHANGED = (*JOB_KEYS, *_BOUGHT)
+_CHANGED = (*SOFTWARE_SECTIONS, *_BOUGHT)
 """Sections in which a future may change something."""
 _PRICES: TypeAdapter[PriceList] = TypeAdapter(NamedPrices)
 

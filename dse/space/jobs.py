@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.space.hole import Choice
+from dse.space.sections import SOFTWARE_SECTIONS
 from dse.space.settings import StudySettings
 from dse.space.template import parse_template
 from simcore.document.problem import Path, Problem, suggest_nearest
 
-JOB_KEYS = ("workload", "parallelism", "system", "software")
-"""Sections that a workload of the list may have of its own."""
-SECTIONS = (*JOB_KEYS, "cluster", "cost", "reliability")
-_ENTRY_KEYS = ("name", "weight", *JOB_KEYS)
+SECTIONS = (*SOFTWARE_SECTIONS, "cluster", "cost", "reliability")
+_ENTRY_KEYS = ("name", "weight", *SOFTWARE_SECTIONS)
 
 
 @dataclass(frozen=True)

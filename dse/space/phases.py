@@ -102,7 +102,7 @@ def _plan_problems(plan: Sequence[Phase], place: Path, life: float | None) -> It
 def _size_problems(plans: Sequence[Plan], place: Path, cluster: Any) -> Iterator[Problem]:
     try:
         sizes = sorted(npus_count(cluster))
-    except (Refusal, ValueError):
+    except Refusal:
         return  # what is wrong with the cluster is told elsewhere
     for npus in dict.fromkeys(phase.npus for plan in plans for phase in plan):
         if npus not in sizes:

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from dse.space.described import described_keys, sections_in
 from dse.space.hole import KINDS_OF_HOLE
-from dse.space.jobs import JOB_KEYS
 from dse.space.samplers import sampler_names
+from dse.space.sections import SOFTWARE_SECTIONS
 from dse.space.settings import StudySettings
 from simcore import catalog
 from simcore.design.design import Design
@@ -48,7 +48,7 @@ def space_schema() -> dict[str, Any]:
     entry = {
         "name": {"type": "string"},
         "weight": {"type": "number", "exclusiveMinimum": 0},
-        **{key: root["properties"][key] for key in JOB_KEYS},
+        **{key: root["properties"][key] for key in SOFTWARE_SECTIONS},
     }
     root["properties"] |= {
         "objectives": {

@@ -40,7 +40,8 @@ from simcore.document.problem import InputError, Problem
 from simcore.document.text import Document, plain_document, read_document
 from simcore.metrics import moves
 
-SPACE_KEYS = ("objectives", "constraints", "study")
+_NO_DESIGN = ("objectives", "constraints", "study")
+"""Keys that say nothing of designs."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,12 @@ class Space:
     def key(self, filled: FilledDocument) -> str:
         """Identity of what was filled: of its canonical design, or of what is decided in it."""
         from dse.space.screen import ScreenedDesign
-        from simcore.check.load import parse_design
+        from simcore.check.load import parse_sound
 
         document = filled.document
         if self.jobs:
             document = fill_template({**document, **self.jobs[0].template}, FixedDraw()).document
-        design, problems = parse_design(document)
-        if design is None:
-            raise ValueError(f"space '{self.name}' gave a document of unsound form: {problems[0]}")
+        design = parse_sound(document)
         if not self.jobs:
             return ScreenedDesign(design, ()).key
         whole = design.document()
@@ -148,7 +147,7 @@ def space_from(document: Document, name: str) -> Space:
     jobs, futures = _parse_jobs(data, decided, problems, of_futures)
     problems += said_problems(data)
     problems += free_holes(data)
-    elsewhere = (*SPACE_KEYS, KEY, "phases", *(("workloads", "futures", *SECTIONS) if decided else ()))
+    elsewhere = (*_NO_DESIGN, KEY, "phases", *(("workloads", "futures", *SECTIONS) if decided else ()))
     written = {key: value for key, value in data.items() if key not in elsewhere or key in decided}
     template = parse_template(written, (), problems)
     plans = _parse_plans(data, template, bool(decided), problems)
@@ -208,7 +207,7 @@ def _parse_plans(
 
 def _design_sections(data: Mapping[str, Any]) -> dict[str, Any]:
     """What of a space's document describes designs."""
-    return {key: value for key, value in data.items() if key not in SPACE_KEYS}
+    return {key: value for key, value in data.items() if key not in _NO_DESIGN}
 
 
 def _set_goals(
@@ -244,4 +243,4 @@ def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:
 
 def _has_holes(problems: list[Problem]) -> bool:
     """Whether some hole could not be read, so that the template cannot be filled."""
-    return any(problem.path and problem.path[0] not in SPACE_KEYS for problem in problems)
+    return any(problem.path and problem.path[0] not in _NO_DESIGN for problem in problems)

@@ -76,7 +76,7 @@ class Study:
         self._ended = "trials"
         try:
             for outcome in executor.map(self._documents(limits, executor)):
-                self._count()  # what is known does not come
+                self._count()  # trials whose outcome is known are not evaluated, so none of theirs comes
                 self._keep(self._uncounted[0], outcome)
                 self._count()
         except KeyboardInterrupt:

@@ -15,9 +15,9 @@ from dse.study.ledger import Finished, Ledger, Trial, TrialLog
 
 
 class Unordered(Ledger):
-    """Writes to `log`; `known` are the trials of an earlier session, and `smooth` says how their draws were made."""
+    """Writes to `log`; `smooth` says how the sampler draws, and `known` are the trials of an earlier session."""
 
-    def __init__(self, log: TrialLog, known: Iterable[StoredTrial] = (), smooth: bool = False) -> None:
+    def __init__(self, log: TrialLog, smooth: bool, known: Iterable[StoredTrial] = ()) -> None:
         self._log = log
         self._known = {stored.outcome.key: stored for stored in known}
         self._smooth = smooth

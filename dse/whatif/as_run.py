@@ -8,13 +8,13 @@ from dse.whatif.answers import AsRun
 from dse.whatif.batches import describe_broken
 from dse.whatif.climb import Simulate, loss_against
 from simcore.check.load import parse_design
-from simcore.document.problem import InputError
+from simcore.document.problem import InputError, Refusal
 
 
 def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> AsRun | None:
     """A trial's design as its stack runs it; None where it is the same, or no export knows the stack or takes it.
 
-    `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), there is no such design.
+    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), there is none.
     """
     design = None if trial.design is None else parse_design(trial.design)[0]
     if trial.design is None or design is None or design.jobs is not None:
@@ -26,7 +26,7 @@ def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> 
         its = as_run(design, target).document()
         workload = {**trial.design["workload"], "precision": its["workload"]["precision"]}
         outcome = simulate({**trial.design, "workload": workload, "parallelism": its["parallelism"]})
-    except (InputError, ValueError):
+    except (Refusal, InputError):
         return None
     if outcome.state == "failed":
         return None

@@ -29,6 +29,7 @@ from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from dse.whatif.usual import find_usual
 from dse.whatif.wider import find_wider
+from simcore.document.problem import Refusal
 from simcore.engine.registry import BUILT_IN
 
 SIMULATIONS = 200
@@ -164,7 +165,7 @@ def _steps(near: StepsAround, objectives: tuple[Objective, ...], simulate: _Memo
     for neighbour in near.neighbours():
         try:
             outcome = simulate(neighbour.document)
-        except ValueError:
+        except Refusal:
             continue  # an expression that gives what no design can have: the space has no such neighbour
         found.append(_step(near.trial, neighbour, objectives, outcome))
     return found

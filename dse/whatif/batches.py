@@ -25,6 +25,7 @@ from dse.space.objective import losses
 from dse.space.space import Space
 from dse.whatif.answers import DOES_NOT_FIT, FACTORS, AtBatch
 from simcore.design.workload import read_workload
+from simcore.document.problem import Refusal
 
 RIVALS = 20
 """Dominated designs beside the front."""
@@ -89,7 +90,7 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
     if source is not None and isinstance(workload, Mapping):
         template = {**space.template, "workload": {**workload, **_anchor(trial), "global_batch": batch}}
         values = {name: drawn.value for name, drawn in source.drawn.items()}
-        document: dict[str, Any] = replace(space, template=template).fill(RecordedDraw(values)).document
+        document: dict[str, Any] = replace(space, template=template).fill(RecordedDraw(values, smooth=False)).document
         return _fill_microbatches(document, trial, batch)
     document = json.loads(json.dumps(trial.design))
     document["workload"] |= {**_anchor(trial), "global_batch": batch}
@@ -124,7 +125,7 @@ def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite
         return {}, f"a batch of {before} cannot be halved"
     try:
         outcome = simulate(rewrite(trial, int(batch)))
-    except ValueError as error:
+    except Refusal as error:
         return {}, str(error)
     return dict(outcome.values), describe_broken(outcome)
 

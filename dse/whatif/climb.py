@@ -22,6 +22,7 @@ from dse.whatif.answers import DOES_NOT_FIT
 from dse.whatif.batches import describe_broken, rivals
 from dse.whatif.steps import Neighbour, steps_around
 from simcore.check.load import parse_design
+from simcore.document.problem import InputError, Refusal
 
 _LOOKS = 20
 """Designs that may be looked at for each simulation: most are cut, which takes a fraction of its time."""
@@ -56,7 +57,7 @@ def find_starts(record: StudyRecord, space: Space) -> list[TrialRecord]:
     for _ in range(_DRAWN):
         try:
             filled = space.fill(RandomDraw(rng))
-        except ValueError:
+        except (Refusal, InputError):
             continue  # an expression without a value: the space has no such design
         starts.append(_unknown(filled.params, filled.document))
     return starts
@@ -83,7 +84,7 @@ def try_settings(simulate: Simulate, trial: TrialRecord, **settings: Any) -> Out
     given = {key: value for key, value in parallelism.items() if value is not None}
     try:
         outcome = simulate({**(trial.design or {}), "parallelism": given})
-    except ValueError:
+    except Refusal:
         return None  # the settings do not suit such a design
     return outcome if outcome.state == "feasible" else None
 
@@ -164,7 +165,7 @@ class Climb:
         assert other.design is not None
         try:
             outcome = self.simulate(other.design)
-        except ValueError:
+        except Refusal:
             return None
         self.looked += 1
         self.simulated += outcome.metrics is not None

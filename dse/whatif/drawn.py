@@ -21,6 +21,7 @@ from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import TrialRecord
 from dse.space.objective import Objective
 from simcore.design.design import Design
+from simcore.document.problem import Refusal
 from simcore.metrics import METRICS, Mover, moves
 from simcore.uncertainty.draws import Draws
 from simcore.uncertainty.failing import draw_failures
@@ -59,7 +60,7 @@ class Drawn:
             return self.metric(objective.name, self.trial.values[objective.name])
         found = np.full(self.count, np.nan)
         for scenario, at in enumerate(self.each([name for name in objective.names if name in METRICS])):
-            with suppress(ValueError):
+            with suppress(Refusal):
                 found[scenario] = objective.value(at, self.trial.design or {})
         return found
 

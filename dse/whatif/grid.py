@@ -18,7 +18,7 @@ from dse.whatif.steps import StepsAround
 from dse.whatif.subject import Study
 from simcore.check.check import check
 from simcore.check.load import parse_design
-from simcore.document.problem import InputError, Problem, format_path, suggest_nearest
+from simcore.document.problem import InputError, Problem, Refusal, format_path, suggest_nearest
 from simcore.memory.plan import memory_needed
 
 Cell = tuple[Any, Any]
@@ -86,7 +86,7 @@ def fill_cells(
             continue
         try:
             outcome = evaluate(document)
-        except ValueError:
+        except Refusal:
             continue  # an expression that gives what no design can have: the space has no such cell
         found[cell] = StoredTrial(-1, {}, outcome).record()
         note(f"{len(found)} of {most} cells", len(found) / most)
@@ -122,7 +122,7 @@ def _values_of(hole: Any, at: int) -> list[Any]:
         return [label(inner, index) for index, inner in enumerate(hole.alternatives)][:MOST_VALUES]
     if isinstance(hole, PowersOfTwo):
         return [hole.low << index for index in range(int(hole.count))]
-    return [hole.fill(RecordedDraw({"": index}), "") for index in range(min(hole.steps, MOST_VALUES))]
+    return [hole.fill(RecordedDraw({"": index}, smooth=False), "") for index in range(min(hole.steps, MOST_VALUES))]
 
 
 def _index_of(was: HoleDraw, given: Sequence[tuple[int, Any]]) -> int | None:

@@ -89,7 +89,7 @@ def best_elsewhere(
     """The best design on each machine of a space that is not on the front, found from `starts` (`find_starts`).
 
     `simulate` evaluates a document, `most` times with a simulation; where it says that one is of unsound form
-    (`ValueError`), the space has no such design.
+    (`UnsoundError`), the space has none.
     """
     on_front = {machine_of(trial.design) for trial in record.front}
     near = rivals(record, _OWN)

@@ -41,7 +41,7 @@ from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
 from dse.whatif.drawn import Drawn, draw_trials, ends_of, is_drawn
 from dse.whatif.limits import drawn_limits, safe_designs, share_kept
 from dse.whatif.machines import NOWHERE, Elsewhere, machine_of, stack_of
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 from simcore.uncertainty import draws
 from simcore.uncertainty.parameters import NINE_OF_TEN, Parameter, Unknown
@@ -119,10 +119,7 @@ def _lost(record: StudyRecord, found: Sequence[Drawn], drawn: draws.Scenarios) -
 
 def _design(trial: TrialRecord) -> Design:
     assert trial.design is not None
-    design, problems = parse_design(trial.design)
-    if design is None:
-        raise ValueError(f"trial {trial.number}: {'; '.join(map(str, problems))}")
-    return design
+    return parse_sound(trial.design)
 
 
 def _compare(

@@ -31,8 +31,8 @@ def sizes_that_do_not_fit(
 ) -> dict[str, Unfit]:
     """Size, in words -> what its nearest design lacks, found from `starts` (`find_starts`).
 
-    `simulate` evaluates a document; where it says that one is of unsound form (`ValueError`), the space has no such
-    design. Empty where all sizes of the space have a feasible design, or its sizes are too many.
+    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), the space has
+    none. Empty where all sizes of the space have a feasible design, or its sizes are too many.
     """
     if not any(constraint.is_fits for constraint in space.constraints):
         return {}

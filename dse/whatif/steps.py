@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 from dse.evaluate.recall import HoleDraw, indices_of, recall, shares_of
 from dse.evaluate.record import TrialRecord
@@ -22,7 +22,7 @@ from dse.space.draw import PlacedDraw
 from dse.space.hole import Product, Split, apportion, composition, composition_index, divisors, split_size
 from dse.space.space import Space
 from dse.space.split.solve import MOST_SIMULATIONS
-from simcore.document.problem import Path, format_path
+from simcore.document.problem import InputError, Path, Refusal, format_path
 
 NUDGE = 0.05
 """Of the length of a continuous range."""
@@ -49,7 +49,7 @@ class _MovedDraw(PlacedDraw):
     params: Mapping[str, Any]
     name: str
     value: float
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
     _hole: Any = None
     _values: list[Any] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class StepsAround:
         for name, value in self.moves:
             try:
                 filled = self.space.fill(_MovedDraw(self.drawn, before, name, value))
-            except ValueError:
+            except (Refusal, InputError):
                 continue  # a budget too small for the dimensions of another network, an expression without a value
             pairs = {path: (before.get(path), filled.params.get(path)) for path in {**before, **filled.params}}
             changes = {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}

@@ -20,15 +20,15 @@ from dse.space.space import Space
 from dse.study.watch import WATCHER, Watcher
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.ask import answers_about
-from simcore.check.load import design_from
+from simcore.check.load import SPACE_KEYS, design_from
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import read_document
 from simcore.engine.registry import BUILT_IN
 from simcore.result import Result
 from simcore.simulate import simulate
 
-_OF_A_SPACE = frozenset({"objectives", "constraints", "study", "workloads", "futures", "phases", "versions"})
-"""Keys that a design document has not."""
+_OF_A_SPACE = frozenset({*SPACE_KEYS, "versions"})
+"""Keys of a space, and of the `study.yaml` of a run, that a design document has not."""
 
 
 @dataclass(frozen=True)

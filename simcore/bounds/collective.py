@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from simcore.bounds.rounding import SAFE
 from simcore.design.design import Design
 from simcore.engine.fast.lower import Lowering
 from simcore.system.chunks import FLAT, ORDERED_KINDS, Chunker, Chunks, Phase
@@ -19,7 +20,6 @@ from simcore.system.placement import Placement, stages_between
 
 ByDimension = Mapping[int, Any]
 """A time [ps], bytes, or a weight of each of some dimensions."""
-_SAFE = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def least_mean_time(ways: Sequence[ByDimension], rates: Any) -> Any:
     over all bandwidth; a reduce-scatter's bytes, m (1 - 1/n) on all dimensions together, are the same in every order.
     """
     whole = sum(rates[d] for d in set().union(*ways))
-    mean = elementwise_minimum([sum(time * (rates[d] / whole) for d, time in way.items()) for way in ways]) * _SAFE
+    mean = elementwise_minimum([sum(time * (rates[d] / whole) for d, time in way.items()) for way in ways]) * SAFE
     return int(mean) if isinstance(mean, float) else mean
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from simcore.bounds.rounding import SAFE
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.power.draw import draws_of, joules_of
 from simcore.program import Category, Compute, Operator, Program, Segment
 from simcore.schedule import ORDERS
 from simcore.workload.base import LayersAlone, kind_of
-
-_SAFE = 1 - 1e-12
 
 Time = Callable[[Compute], Any]
 """Of an operator, in whichever unit: its time, or the energy that it takes."""
@@ -37,7 +36,7 @@ def compute_seconds(design: Design, program: Program) -> float:
         least = max(least, around + m * sum(sum(way) for way in chunks))
         if ORDERS[program.schedule].flushes:
             around += chunks[0][0] if split else sum(chunks[0])
-    return least * _SAFE - 1e-9  # durations are rounded to picoseconds
+    return least * SAFE - 1e-9  # durations are rounded to picoseconds
 
 
 def shared_seconds(design: Design) -> float:
@@ -59,13 +58,13 @@ def shared_seconds(design: Design) -> float:
         for part in program.parts
     ]
     whole: float = sum(passes[part] for part in program.part_of) * program.microbatches
-    return whole / p.pipeline * _SAFE - 1e-9
+    return whole / p.pipeline * SAFE - 1e-9
 
 
 def work_joules(design: Design, program: Program) -> float:
     """What an NPU takes at least above idle for what it computes, on average, whatever its network [J]."""
     least: float = mean_work(program, joules_of(design, times_of(design).seconds))
-    return least * _SAFE - draws_of(design).tensor * 1e-9
+    return least * SAFE - draws_of(design).tensor * 1e-9
 
 
 def mean_work(program: Program, work: Time, repeats: Sequence[float] | None = None) -> Any:
@@ -114,7 +113,7 @@ def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
     order = ORDERS[p.schedule]
     around = p.pipeline - 1 if order.flushes and not order.splits else 0
     last = layers.fewest * (around + design.microbatches * p.interleave)
-    return max(even, last) * least * _SAFE - 1e-9
+    return max(even, last) * least * SAFE - 1e-9
 
 
 def layers_joules(design: Design, known: dict[Hashable, float]) -> float:
@@ -124,7 +123,7 @@ def layers_joules(design: Design, known: dict[Hashable, float]) -> float:
         return 0.0
     least = _least_layer(design, layers, known, _computed, joules_of(design, times_of(design).seconds))
     joules = layers.total / design.parallelism.pipeline * design.microbatches * least
-    return joules * _SAFE - draws_of(design).tensor * 1e-9
+    return joules * SAFE - draws_of(design).tensor * 1e-9
 
 
 def _least_layer(

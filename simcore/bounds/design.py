@@ -29,6 +29,7 @@ from simcore.bounds.further import least_further
 from simcore.bounds.graph import bound_graph
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import lost_shares, slowed_time
+from simcore.bounds.rounding import SAFE
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
 from simcore.cost.price import cluster_cost
@@ -81,7 +82,6 @@ _IDEAL = {
 """A dimension that is never waited for."""
 _OF_NODES: tuple[Scope, ...] = ("npus", "prices", "job")
 """What metrics follow from that hold whatever the network."""
-_SAFE = 1 - 1e-12
 
 
 def bound(design: Design | Mapping[str, Any]) -> Bounds:
@@ -148,10 +148,10 @@ def _bound_design(design: Design, bounds_at: BoundsAt) -> Bounds:
         seconds, draws = slowest / PICOSECONDS, draws_of(design)
         return bounds_at(design, {"iteration_time": seconds}, (draws.wait - draws.idle) * seconds, None)
     if program.graph is not None:
-        joules = min(stages_work(program, joules_of(design, times_of(design).seconds))) * _SAFE  # any may end last
+        joules = min(stages_work(program, joules_of(design, times_of(design).seconds))) * SAFE  # any may end last
         return bounds_at(design, {"iteration_time": bound_graph(design, program.graph) / PICOSECONDS}, joules, program)
     lowering, times, iteration = bound_iteration(design, program)
-    joules = mean_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * _SAFE
+    joules = mean_work(program, joules_of(design, lowering.duration)) / PICOSECONDS * SAFE
     if program.trained:
         seconds = max([*iteration.sums(), *_slowed_times(lowering, times, iteration)]) / PICOSECONDS
         return bounds_at(design, {"iteration_time": seconds}, joules, program)
@@ -188,7 +188,7 @@ def _slowed_times(lowering: Lowering, times: list[CollectiveTime], iteration: It
     """Least times of the stages that compute beside collectives, where that costs anything [ps]."""
     lost, keys = lost_shares(lowering.design), [key for key, _ in lowering.keyed()]
     for stage in iteration.stage_uses() if any(lost) else ():
-        yield float(slowed_time(stage, times, keys, lost)) * _SAFE
+        yield float(slowed_time(stage, times, keys, lost)) * SAFE
 
 
 def serving_bounds(
@@ -218,7 +218,7 @@ def bounds_at(
     figures = Figures.of(
         design,
         seconds=seconds,
-        power=energy(design, 0.0, 1.0) * _SAFE,
+        power=energy(design, 0.0, 1.0) * SAFE,
         energy=energy(design, joules, seconds),
         peak=peak_watts(design),
         rack=rack_watts(design),
@@ -241,10 +241,10 @@ def _bounds_of_nodes(design: Design, times: Mapping[str, float], joules: float, 
     figures = Figures.of(
         design,
         seconds=seconds,
-        power=still * _SAFE,
-        energy=(still * seconds + npus_watts(design, joules)) * _SAFE,
-        peak=nodes_peak_watts(design) * _SAFE,
-        capital=(cost.npu + cost.memory) * _SAFE,
+        power=still * SAFE,
+        energy=(still * seconds + npus_watts(design, joules)) * SAFE,
+        peak=nodes_peak_watts(design) * SAFE,
+        capital=(cost.npu + cost.memory) * SAFE,
         network=0.0,
         samples=(program.tokens or None) if program else None,
         first_token=times.get("time_to_first_token"),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from simcore.bounds.collective import CollectiveTime, collective_time, routes
 from simcore.bounds.iteration import IterationBound
 from simcore.bounds.overlap import StageUse, lost_shares, slowed_time
+from simcore.bounds.rounding import SAFE
 from simcore.collective import FLAT_RING
 from simcore.collective.routed import LATENCY, Routed, by_network_alone, kernel_seconds, routed_of
 from simcore.compute import times_of
@@ -40,7 +41,6 @@ _RATE = 1e8
 _LATENCY = 1e-3
 _ROUNDING = 0.51
 """What rounding can take from a duration [ps], and a little for the arithmetic here."""
-_SAFE = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class Iteration:
         for stage in self.stages if any(lost) else ():
             used = replace(stage, before=stage.before @ terms)
             longest = np.maximum(longest, slowed_time(used, times, self.keys, lost))
-        result: Matrix = longest * (_SAFE / PICOSECONDS)
+        result: Matrix = longest * (SAFE / PICOSECONDS)
         return result
 
     def _terms(self, times: Sequence[CollectiveTime], networks: int, dims: int) -> Matrix:
@@ -195,7 +195,7 @@ class Iteration:
     @property
     def compute(self) -> float:
         """Least time whatever the network [s]."""
-        return float(self.forms[:, 0].max()) * _SAFE / PICOSECONDS
+        return float(self.forms[:, 0].max()) * SAFE / PICOSECONDS
 
 
 def _loads_of(keys: Sequence[tuple[Any, ...]], placement: Placement, family: NetworkFamily) -> Matrix:
@@ -318,13 +318,13 @@ def collective_seconds(design: Design, family: NetworkFamily) -> Matrix:
     """
     placement, keys = _alone(design)
     each = [collective_on(family, key, placement).least for key in keys]
-    slowest: Matrix = np.maximum.reduce(each) * (_SAFE / PICOSECONDS)
+    slowest: Matrix = np.maximum.reduce(each) * (SAFE / PICOSECONDS)
     return slowest
 
 
 def _utilization(sending: Matrix | float, seconds: Matrix) -> Matrix:
     with np.errstate(divide="ignore"):
-        share: Matrix = np.minimum(1.0, sending / (seconds * _SAFE))
+        share: Matrix = np.minimum(1.0, sending / (seconds * SAFE))
     return share
 
 
@@ -358,13 +358,13 @@ def figures_of(
     fail, by metric; all have the price list and the reliability of `design`; `sending` is the time that all bytes take
     at the networks' bandwidths, `joules` what each NPU takes at least above idle.
     """
-    still = (npus_watts(design, draws_of(design).idle) + cost["power.rest"]) * _SAFE
+    still = (npus_watts(design, draws_of(design).idle) + cost["power.rest"]) * SAFE
     stops = interruptions_of(design)
     return Figures.of(
         design,
         seconds=seconds,
         power=still,
-        energy=still * seconds + npus_watts(design, joules) * _SAFE,
+        energy=still * seconds + npus_watts(design, joules) * SAFE,
         capital=cost["cost.total"],
         network=cost["cost.network"],
         peak=cost["power.peak"],

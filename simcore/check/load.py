@@ -32,7 +32,7 @@ from simcore.design.software import Software
 from simcore.design.system import System
 from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import describe_error
-from simcore.document.problem import InputError, InputWarning, Path, Problem, suggest_nearest
+from simcore.document.problem import InputError, InputWarning, Path, Problem, Refusal, suggest_nearest
 from simcore.document.text import Document, read_document
 
 _STAND_INS: dict[str, Any] = {
@@ -48,8 +48,10 @@ _STAND_INS: dict[str, Any] = {
 """What takes the place of a broken required key while the rest is checked."""
 
 _OF_FIRST_JOB = tuple((key,) for key in OF_JOB)
-_SPACE_KEYS = ("objectives", "constraints", "study", "workloads")
-_HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
+SPACE_KEYS = ("objectives", "constraints", "study", "workloads", "futures", "phases")
+"""Keys that a space has and a design has not."""
+HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
+"""Keys by which the holes of a space are known."""
 
 
 def load_design(source: str | FilePath | Mapping[str, Any]) -> Design:
@@ -68,7 +70,7 @@ def design_from(data: Mapping[str, Any], document: Document | None = None) -> De
     problems = list(_check_foreign_keys(data))
     data, unread = include_files(data, document.source if document else None)
     problems += unread
-    design, broken = parse_design({key: value for key, value in data.items() if key not in _SPACE_KEYS})
+    design, broken = parse_design({key: value for key, value in data.items() if key not in SPACE_KEYS})
     problems += _independent_problems(broken, [problem for problem in problems if problem.rule in ("hole", UNREAD)])
     if design is None:
         repaired = _repair_design(data, broken)
@@ -101,6 +103,18 @@ def parse_design(data: Mapping[str, Any]) -> tuple[Design | None, list[Problem]]
         return None, problems
 
 
+class UnsoundError(Refusal):
+    """A document that is no design: a key is missing, say, or a value is of the wrong kind."""
+
+
+def parse_sound(data: Mapping[str, Any]) -> Design:
+    """The design of a document of sound form; raises `UnsoundError` where its form is not."""
+    design, problems = parse_design(data)
+    if design is None:
+        raise UnsoundError("a document of sound form", "; ".join(map(str, problems)))
+    return design
+
+
 def _locate_problem(problem: Problem, document: Document | None) -> Problem:
     if document is None or problem.line is not None:
         return problem
@@ -109,7 +123,7 @@ def _locate_problem(problem: Problem, document: Document | None) -> Problem:
 
 def _check_foreign_keys(data: Mapping[str, Any]) -> Iterable[Problem]:
     """What belongs in a space and not in a design."""
-    for key in _SPACE_KEYS:
+    for key in SPACE_KEYS:
         if key in data:
             yield Problem((key,), "a design", f"'{key}', a key of a space", "use it with dse optimize")
     yield from _check_holes(data, ())
@@ -117,7 +131,7 @@ def _check_foreign_keys(data: Mapping[str, Any]) -> Iterable[Problem]:
 
 def _check_holes(value: Any, path: Path) -> Iterable[Problem]:
     if isinstance(value, dict):
-        for name in _HOLES:
+        for name in HOLES:
             if name in value:
                 yield Problem(path, "a value", f"a hole ({name})", "choose one value, or use dse optimize", rule="hole")
                 return
@@ -219,7 +233,7 @@ def _known_keys(path: Path, kind: str = "") -> list[str]:
     else:
         specs = [_MODELS[names]] if names in _MODELS else []
     known = dict.fromkeys(key for spec in specs for key in spec.model_fields)
-    extra = {(): _SPACE_KEYS, ("cluster",): ("fabric", *_OF_FABRIC)}
+    extra = {(): SPACE_KEYS, ("cluster",): ("fabric", *_OF_FABRIC)}
     return [*known, *extra.get(names, ())]
 
 
@@ -231,7 +245,7 @@ def _specs(form: WorkloadForm, names: tuple[str, ...]) -> list[type[BaseModel]]:
 def _repair_design(data: Mapping[str, Any], problems: list[Problem]) -> Design | None:
     """The design with what is broken dropped or replaced, or None where too little is left."""
     current: Any = copy.deepcopy(dict(data))
-    for key in _SPACE_KEYS:
+    for key in SPACE_KEYS:
         current.pop(key, None)
     for _ in range(4):
         for problem in problems:

@@ -75,9 +75,9 @@ class Plan:
         self.messages.append(Message(source, target, tuple(pieces), tuple(after), reduces, way))
         return len(self.messages) - 1
 
-    def block_pieces(self, block: int, origin: int = ALL) -> tuple[Piece, ...]:
+    def block_pieces(self, block: int) -> tuple[Piece, ...]:
         """All parts of a block."""
-        return tuple(Piece(origin, block, part) for part in range(self.parts))
+        return tuple(Piece(ALL, block, part) for part in range(self.parts))
 
     def share(self, message: Message) -> float:
         """Bytes of a message per byte of the buffer."""

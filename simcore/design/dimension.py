@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
@@ -42,7 +42,6 @@ Oversubscription = Annotated[
     WithJsonSchema({"anyOf": [_RATIO, {"type": "array", "minItems": 1, "items": _RATIO}]}),
 ]
 Tier = Literal["chiplet", "package", "node", "pod"]
-TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 class GraphLink(Frozen):

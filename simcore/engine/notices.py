@@ -22,7 +22,7 @@ UNEVEN_SERVED = (
     "uneven routing: all experts have as many tokens here, and where a model is served the NPU of the busiest ones "
     "makes all wait at every token"
 )
-"""And where a model is served."""
+"""What is said of experts where a model is served."""
 
 
 PCIE = 64e9

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import StageWork, Timing
-from simcore.power.activity import share_of_arithmetic
+from simcore.power.activity import shares_of_arithmetic
 from simcore.program import Category, Program
 from simcore.result import Activity, DimensionUse, ExposedCommunication
 from simcore.system.chunks import PICOSECONDS
@@ -23,7 +23,7 @@ def activity_in(design: Design, timing: Timing, program: Program | None) -> Acti
     count = npus * PICOSECONDS
     if program is None:
         return Activity(wait=waiting / count, idle=idle / count)
-    shares = {stage: share_of_arithmetic(design, program, stage) for stage in dict.fromkeys(its.stage for its in work)}
+    shares = shares_of_arithmetic(design, program, dict.fromkeys(its.stage for its in work))
     computing: dict[float, int] = {}  # by the share of it that is arithmetic, so that engines sum in the same order
     for its in work:
         share = shares[its.stage]

@@ -66,9 +66,7 @@ def weight_bytes(precision: str) -> float:
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     """Memory of an NPU of `stage` at its peak."""
     workload, p = design.workload, design.parallelism
-    parts: list[ModelPart] = [
-        program.parts[program.part_of[chunk * program.stages + stage]] for chunk in range(program.chunks)
-    ]
+    parts = program.parts_of(stage)
     experts = sum(part.expert_parameters for part in parts)
     apart = [states for part in parts for states in part.apart]
     own = sum(part.parameters for part in parts) - experts - sum(parameters for parameters, _ in apart)

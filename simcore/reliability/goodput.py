@@ -28,7 +28,6 @@ from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import lambertw
 
 from simcore.design.design import Design
 from simcore.design.once import once_for
@@ -146,6 +145,8 @@ def _best_of_one(stall: float, failures: float) -> Number:
 
 
 def _best(stall: Number, failures: Number) -> Number:
+    from scipy.special import lambertw  # takes an eighth of what all commands need to start
+
     rate = np.maximum(failures, _NEVER)
     exact = (1.0 + lambertw(-np.exp(-1.0 - rate * stall)).real) / rate
     return np.where(rate * stall < _SMALL, young_interval(stall, rate) - stall * (2.0 / 3.0), exact)[()]

@@ -264,9 +264,10 @@ class _Traces:
         writer, program = _Writer(self, rank), self.program
         stage = self.cluster.rank(rank, "pipeline") if program.stages > 1 else 0
         order = ORDERS[program.schedule].order(program.stages, program.microbatches, program.chunks)[stage]
+        parts = program.parts_of(stage)
         for position, code in enumerate(order.tolist()):
             direction, microbatch, chunk, _, alone = read_block(code)
-            part = program.parts[program.part_of[chunk * program.stages + stage]]
+            part = parts[chunk]
             passed = part.backward_pass(alone) if direction else part.forward_pass(microbatch, alone)
             if direction and microbatch == program.microbatches - 1:
                 passed = part.last_backward

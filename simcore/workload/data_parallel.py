@@ -6,7 +6,7 @@ states over the same groups, or over `shard_group` neighbours of them (hybrid sh
 arXiv 2304.11277, section 3.2.2). What is kept in shards between two uses is moved between them:
 
 - whole gradients are reduced once, in the last microbatch; sharded ones in every microbatch, which ends with the wait
-  for them (`Parallelism.reduces_each_microbatch`);
+  for them (`Parallelism.reduces_each`);
 - stages 1 and 2 gather the updated parameters after the optimizer step, stage 3 gathers each layer's before its use,
   one layer ahead (`Parallelism.gathers`);
 - between shard groups the shards are all-reduced, once they are there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -135,7 +136,7 @@ ORDER = {
             "layout",
             "check",
         ),
-        *("bounds", "uncertainty", "jobs", "simulate", "anatomy", "traces"),
+        *("bounds", "uncertainty", "jobs", "simulate", "traces"),
     ),
     "dse": (
         *("space", "evaluate", "proof", "search", "execute", "study", "buy", "run", "measured", "export", "whatif"),
@@ -155,7 +156,15 @@ that are solved from what its collectives take."""
 
 def test_the_order_names_every_folder_and_module() -> None:
     named = {f"{package}.{part}" for package, parts in ORDER.items() for part in parts}
-    assert {".".join(name.split(".")[:2]) for name in modules() if "." in name} - named == {"dse.__main__"}
+    assert {".".join(name.split(".")[:2]) for name in modules() if "." in name} == named | {"dse.__main__"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_documentation_has_the_order(package: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    table = text.partition(f"| `{package}/` | answers |")[2].partition("\n\n")[0]
+    first = [row.split("|")[1].partition("(")[0] for row in table.splitlines() if row.startswith("| `")]
+    assert [part for cell in first for part in re.findall(r"`(\w+)`", cell)] == [*ORDER[package]]
 
 
 @pytest.mark.parametrize("module", [name for name in modules() if "." in name and name != "dse.__main__"])
@@ -163,7 +172,7 @@ def test_a_folder_imports_none_that_is_read_after_it(module: str) -> None:
     package, part = module.split(".")[:2]
     later = ORDER[package][ORDER[package].index(part) + 1 :]
     found = {name for name in imports(module, False) if name.startswith(f"{package}.") and name.split(".")[1] in later}
-    assert {(module, name) for name in found} <= BACK
+    assert {(module, name) for name in found} == {pair for pair in BACK if pair[0] == module}
 
 
 def cycles(at_import: bool) -> list[list[str]]:

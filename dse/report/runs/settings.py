@@ -9,9 +9,9 @@ from typing import Any
 
 from dse.report.units import MISSING, shorten_text
 from dse.report.values import cell
+from dse.space.hole import KINDS_OF_HOLE
 from simcore.document.problem import Path, format_path
 
-_HOLES = ("choice", "range", "powers_of_two", "product", "split", "expr")
 _LONGEST = 36
 _JOB = ("space.workload.", "space.workloads[")
 _NAME: Path = ("name",)
@@ -55,7 +55,7 @@ def differing_settings(studies: Mapping[str, Mapping[str, Any]]) -> tuple[Settin
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, Mapping) and value and not any(hole in value for hole in _HOLES):
+    if isinstance(value, Mapping) and value and not any(hole in value for hole in KINDS_OF_HOLE):
         if path and isinstance(value.get("name"), str) and len(value) > 1 and path[0] == "space":
             yield (*path, "name"), value["name"]
             value = {key: inner for key, inner in value.items() if key not in ("name", "source", "sources")}

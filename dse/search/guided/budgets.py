@@ -21,15 +21,17 @@ from numpy.typing import NDArray
 
 from dse.proof.branch import JobNode
 from dse.proof.lifted import MOST_SPLITS
-from dse.proof.parts import JOB, Networks, SpacePart, group_networks, parse_sound
+from dse.proof.parts import Networks, SpacePart, group_networks
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import GeneDraw, Genes, job_of
 from dse.search.guided.led import LedCandidates, kind_of_jobs
 from dse.search.guided.shares import all_splits, family_of, prices_of, spread_splits
 from dse.search.guided.surrogate import limit_threads
 from dse.space.hole import compositions, is_share, split_size
+from dse.space.sections import JOB_SECTIONS
 from simcore.bounds.collective import CollectiveTime
 from simcore.bounds.many import NetworkFamily
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 
 Draws = Mapping[str, float]
@@ -223,7 +225,7 @@ class BudgetCandidates:
 def _parts_of(candidate: Candidate) -> tuple[Design, SpacePart]:
     """A candidate's design, and its job."""
     document = candidate.filled.document
-    job = {key: document[key] for key in JOB if key in document}
+    job = {key: document[key] for key in JOB_SECTIONS if key in document}
     return parse_sound(document), SpacePart(
         job, {name: int(gene.value) for name, gene in job_of(candidate.genes).items()}
     )

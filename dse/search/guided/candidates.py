@@ -38,8 +38,9 @@ from dse.space.fill import FilledDocument
 from dse.space.hole import Choice
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
+from simcore.document.problem import Refusal
 from simcore.metrics import BEFORE, METRICS, is_of
 
 STACK, OF_STACK, OF_STACK_TRIES = "software", 4, 128
@@ -164,10 +165,7 @@ class Candidates:
 
     def look_at_document(self, filled: FilledDocument, genes: Genes) -> Look:
         """A filled document, and what is wrong with its design."""
-        design, problems = parse_design(filled.document)
-        if design is None:
-            raise ValueError(f"space '{self.space.name}' gave a document of unsound form: {problems[0]}")
-        return Look(genes, filled, ScreenedDesign(design, self.space.constraints))
+        return Look(genes, filled, ScreenedDesign(parse_sound(filled.document), self.space.constraints))
 
     def propose(self, candidate: Candidate) -> Proposal:
         """The proposal of a candidate, its splits solved."""
@@ -195,7 +193,7 @@ class Candidates:
             known |= {name: screened.metrics[name] for name in self._exact}
             missed = tuple(_missed_violation(constraint, known, screened) for constraint in self._late)
             for objective in self._expressions:
-                with suppress(ValueError):  # without a value at the estimates: only a simulation can judge it
+                with suppress(Refusal):  # without a value at the estimates: only a simulation can judge it
                     known[objective.name] = objective.value(known, screened.document)
         features, stack = self.encoder.encode(filled.params), design.software.name
         return Candidate(look.genes, filled, key, violation, features, known, stack, _shape(design), shares, missed)
@@ -259,7 +257,7 @@ class Candidates:
 def _missed_violation(constraint: Constraint, known: Mapping[str, float | None], screened: ScreenedDesign) -> float:
     """Violation of a constraint on results at the estimates; -1 where these cannot judge it."""
     if all(known.get(name) is not None for name in constraint.metrics):
-        with suppress(ValueError):  # it divides by an estimate of 0, say: only a simulation can judge it
+        with suppress(Refusal):  # it divides by an estimate of 0, say: only a simulation can judge it
             return max(-1.0, constraint.measure_violation(known, screened.document))
     return -1.0
 

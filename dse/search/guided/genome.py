@@ -13,12 +13,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dse.evaluate.recall import indices_of
-from dse.proof.parts import JOB
 from dse.space.draw import PlacedDraw, random_below
 from dse.space.hole import (
     Choice,
@@ -33,6 +32,7 @@ from dse.space.hole import (
     split_size,
 )
 from dse.space.npus import ProductOfNpus
+from dse.space.sections import JOB_SECTIONS
 from simcore.document.problem import Path, format_path
 
 MOST_ALTERNATIVES = 16
@@ -56,7 +56,7 @@ class Gene:
     @property
     def is_of_job(self) -> bool:
         """Whether it belongs to the job of a design, not to its network."""
-        return bool(self.paths) and self.paths[0][0] in JOB
+        return bool(self.paths) and self.paths[0][0] in JOB_SECTIONS
 
 
 Genes = dict[str, Gene]
@@ -88,7 +88,7 @@ class GeneDraw(PlacedDraw):
     given: Mapping[str, float] = field(default_factory=dict)
     like: Mapping[str, Any] = field(default_factory=dict)
     genes: Genes = field(default_factory=dict)
-    smooth: bool = False
+    smooth: ClassVar[bool] = False
     _hole: Any = None
     _paths: tuple[Path, ...] = ()
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dse.proof.job_queue import JobQueue
-from dse.proof.parts import SpacePart, parse_sound
+from dse.proof.parts import SpacePart
 from dse.proof.relax import LeastTimes
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.space.draw import InfiniteError
 from dse.space.npus import following_product
 from dse.space.space import Space
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 
 MOST_LISTED = 30_000

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask
 from dse.proof.lifted import MOST_SPLITS, all_compositions
-from dse.proof.parts import parse_sound
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import Gene, values_of_genes
 from dse.search.guided.repair import Look
 from dse.space.hole import composition, compositions, is_share, split_size
 from simcore.bounds.many import Iteration, NetworkFamily, is_linear
+from simcore.check.load import parse_sound
 from simcore.cost.linear import unit_price
 from simcore.design.design import Design
 from simcore.memory.plan import program_of

@@ -121,7 +121,7 @@ class _Method:
         return np.concatenate([dtau[self.row] + np.append(dy, 0.0)[self.dim], dy, -dy[self.capped]])
 
     def _gather_rows(self, values: Vector) -> tuple[Vector, Vector]:
-        """Sums of values per linear constraint into the gradients of y and tau: the transpose of `_moved`."""
+        """Sums of values per linear constraint into the gradients of y and tau: the transpose of `_slack_change`."""
         n, dims = len(self.row), len(self.programme.price)
         of_y = np.bincount(self.dim, values[:n], dims + 1)[:dims] + values[n : n + dims]
         of_y -= np.bincount(self.capped, values[n + dims :], dims)

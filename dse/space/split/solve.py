@@ -24,7 +24,7 @@ from dse.space.screen import ScreenedDesign, is_known_before
 from dse.space.split.bandwidth import even_split, optimal_split, split_time
 from simcore.bounds.many import Iteration, NetworkFamily, collective_problem
 from simcore.check.check import check
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.collective import FLAT_RING
 from simcore.cost.linear import unit_price
 from simcore.cost.price import cluster_cost
@@ -87,12 +87,10 @@ def solve_shares(split: SolvedSplit, document: Mapping[str, Any], constraints: S
     They stay equal in what is never simulated whatever its shares are: in what is no valid design, or breaks one of the
     `constraints` on the job, its memory and its NPUs alone.
 
-    Raises `ValueError` for a document of unsound form, `InputError` for a design that the fast engine does not play.
+    Raises `UnsoundError` for a document of unsound form, `InputError` for a design that the fast engine does not play.
     """
     equal = [document["cluster"]["dimensions"][i]["bandwidth"] for i in split.dimensions]
-    design, unsound = parse_design(dict(document))
-    if design is None:
-        raise ValueError(f"shares of a document of unsound form: {unsound[0]}")
+    design = parse_sound(document)
     if len(equal) == 1 or check(design) or _is_cut(design, constraints):
         return equal
     if problems := unsolvable_problems(design):

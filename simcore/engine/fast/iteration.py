@@ -71,7 +71,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a traced run adds: the log's rows (see `pipeline.Log`), and what its numbers mean."""
+    """What a traced run adds: the log's rows (see `fast.tables`), and what its numbers mean."""
 
     rows: Ints
     operators: list[tuple[int, int, int]]
@@ -89,7 +89,7 @@ def time_collective(design: Design, single: Start) -> Timing:
 def _time_group(design: Design, single: Start, placement: Placement) -> Timing:
     lowering = Lowering(design, placement, times_of(design))
     kind = lowering.collective(single.kind, next(iter(placement)), single.size)
-    if (serial := float(_serial_types(lowering).sum())) >= LONGEST:
+    if (serial := float(lowering.serial().sum())) >= LONGEST:
         raise too_long_error(serial / PICOSECONDS)
     net = lowering.network()
     dimensions = len(design.cluster.dimensions)
@@ -111,7 +111,7 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     choices = lowering.add(program)
     flushes = ORDERS[program.schedule].flushes
     packed = lowering.instructions.pack(choices, unflushed.updated_after(program))
-    sums = sum_blocks(packed, _serial_types(lowering))
+    sums = sum_blocks(packed, lowering.serial())
     slowest = 1 + max(slowdowns(design)) / UNIT
     iterations = 1 if flushes else unflushed.most_iterations(program)
     if (serial := slowest * iterations * add_serially(choices, sums, program.microbatches, program.updates)) >= LONGEST:
@@ -162,7 +162,7 @@ def _play_whole(
     if steady is not None:
         played = schedule.shortened(program.stages, played, program.chunks)
     while True:
-        room = _capacity(program, sums, played)
+        room = room_for(program, sums, played)
         states = new_state(net, program.stages, *room, lowering.design.system.chunks)
         run = _play(net, states, packed, program, played, _visits(program, played), log_rows)
         missing = program.microbatches - played
@@ -180,7 +180,7 @@ def _play_unflushed(
     def ends_after(iterations: int) -> list[int]:
         if iterations not in runs:
             played = unflushed.played_microbatches(program, iterations)
-            room = _capacity(program, sums, played)
+            room = room_for(program, sums, played)
             states = new_state(net, program.stages, *room, lowering.design.system.chunks)
             visits = _visits(program, played)
             kept = unflushed.kept_blocks(_order(program, played), program, iterations)
@@ -244,12 +244,7 @@ def _extended(run: _Run, known: Ints, steady: Steady | None, missing: int) -> bo
     return True
 
 
-def _serial_types(lowering: Lowering) -> NDArray[np.float64]:
-    """Time of each type of collective if none of its phases overlapped [ps]."""
-    return lowering.serial()
-
-
-def _capacity(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
+def room_for(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
     """Most collectives a stage issues while its network is busy, and most that are outstanding at the same time.
 
     Only gradient buckets outlive their block, so a network is busy at most from the first of them to the end: over the

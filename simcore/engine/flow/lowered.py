@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.engine.fast.iteration import _capacity, _serial_types
+from simcore.engine.fast.iteration import room_for
 from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.sums import add_serially, sum_blocks
 from simcore.engine.fast.tables import BLOCKING, COMPUTE, KINDS, SENT, START, pack_program
@@ -130,12 +130,12 @@ class Lowered:
 
     def room(self) -> tuple[int, int]:
         """Most collectives that a class issues while its network is busy, and most outstanding at the same time."""
-        return _capacity(self.job.program, self.sums, self.microbatches)
+        return room_for(self.job.program, self.sums, self.microbatches)
 
     @cached_property
     def sums(self) -> Floats:
         """See `simcore.engine.fast.sums`; of the slowest NPUs."""
-        return sum_blocks(self.programs[-1], _serial_types(self.lowering))
+        return sum_blocks(self.programs[-1], self.lowering.serial())
 
     def check_length(self, slowest: float) -> None:
         """Raise `InputError` where its times might not fit 64 bits if everything took `slowest` times as long."""

@@ -123,7 +123,7 @@ def _add_shared(design: Design, jobs: Sequence[PlayedShare], links: list[Link], 
     found: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]] = {}
     owners = {job.first + its: job for job in jobs for its in range(len(job.classes.stages))}
     for rows in _rows_together(design, jobs):
-        loads = [load for job, row in zip(jobs, rows, strict=True) for load in _loads(job, row, wires)]
+        loads = [load for job, row in zip(jobs, rows, strict=True) for load in loads_on_row(job, row, wires)]
         for link, users in links_that_matter(wires, loads, _slower(jobs, rows, wires, loads)):
             name = f"cluster.dimensions[{number}]: {describe_link(link.ends, dimension.size)}"
             for load, share in users:
@@ -155,7 +155,7 @@ def _rows_together(design: Design, jobs: Sequence[PlayedShare]) -> Iterator[tupl
             yield rows
 
 
-def _loads(job: PlayedShare, row: Row, wires: Wires) -> Iterator[Load]:
+def loads_on_row(job: PlayedShare, row: Row, wires: Wires) -> Iterator[Load]:
     """What the classes of a job put on the links of the shared dimension, in one row of it."""
     classes, places = unpack(row.classes), np.array(job.share.places)
     assert job.dimension is not None
@@ -201,7 +201,7 @@ def _slower(jobs: Sequence[PlayedShare], rows: Sequence[Row], wires: Wires, load
     changed = np.zeros(len(wires.rate), bool)
     if not wires.worn:
         return changed
-    whole = [load for job, row in zip(jobs, rows, strict=True) for load in _loads(job, row, wires.whole)]
+    whole = [load for job, row in zip(jobs, rows, strict=True) for load in loads_on_row(job, row, wires.whole)]
     for worn, usual in zip(loads, whole, strict=True):
         changed |= _is_more(worn.share, usual.share)
     return changed

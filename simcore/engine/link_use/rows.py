@@ -11,7 +11,7 @@ from simcore.design.design import Design
 from simcore.design.dimension import block_of
 from simcore.document.problem import InputError, Problem
 from simcore.engine.flow.loads import Load, row_loads
-from simcore.engine.flow.of_jobs import _loads as shared_loads
+from simcore.engine.flow.of_jobs import loads_on_row
 from simcore.engine.flow.rows import Row, unpack
 from simcore.engine.flow.wires import Wires, wires_of
 from simcore.engine.link_use.base import FREE, LinkUse, RowUse, Share
@@ -142,7 +142,7 @@ def _message_loads(part: Part, wires: Wires) -> Iterator[Load]:
     switched = {(phase.group, phase.kind) for phase in carried.phases if tree_of(carried.block, phase)}
     loads = row_loads(carried, part.row, wires)
     if part.places is not None:
-        loads = shared_loads(tenant.played, part.row, wires)
+        loads = loads_on_row(tenant.played, part.row, wires)
     yield from (load for load in loads if (load.sender.group, load.sender.kind) not in switched)
 
 

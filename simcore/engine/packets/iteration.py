@@ -68,9 +68,10 @@ class NpuChain:
     def add_blocks(self) -> None:
         """All blocks."""
         program = self.job.program
+        parts = program.parts_of(self.stage)
         for position, code in enumerate(self.order):
             direction, microbatch, chunk, weights, alone = read_block(code)
-            part = program.parts[program.part_of[chunk * program.stages + self.stage]]
+            part = parts[chunk]
             ends, last = position == len(self.order) - 1, microbatch == program.microbatches - 1
             if weights:
                 self._add_segments(part.last_weights if last else part.weights)

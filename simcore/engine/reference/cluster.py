@@ -100,7 +100,7 @@ class GivenGroups(NpuGroups):
         return tuple(self.placement)[self._locate_npu(npu)[0]]
 
     def slice_rank(self, npu: int, where: GroupSlice) -> int:
-        """See `Cluster.slice_rank`."""
+        """See `NpuGroups.slice_rank`."""
         return self._locate_npu(npu)[1]
 
 

@@ -71,9 +71,10 @@ class NpuProcess:
     def play(self) -> Process:
         """All blocks."""
         program, flushes = self.job.program, ORDERS[self.job.program.schedule].flushes
+        parts = program.parts_of(self.stage)
         for position, code in enumerate(self.order):
             direction, microbatch, chunk, weights, alone = read_block(code)
-            part = program.parts[program.part_of[chunk * program.stages + self.stage]]
+            part = parts[chunk]
             segments = part.forward_pass(microbatch, alone)
             last = (microbatch + 1) % program.updated_after == 0
             final = direction == 1 and (position == len(self.order) - 1 if flushes else last)

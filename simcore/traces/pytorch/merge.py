@@ -42,8 +42,8 @@ class Draft:
 class Merged:
     """The drafts of a rank, those of each lane in the order of their starts; `waits` are calls that wait for devices.
 
-    `orphans` counts kernels whose launch the timeline lacks, `labelled` is the time under some label, `idle` what of
-    it ran no operator [µs].
+    `orphans` counts kernels whose launch the timeline lacks; `idle` is the time under some label that ran no operator
+    [µs].
     """
 
     drafts: tuple[Draft, ...]

@@ -44,7 +44,7 @@ class TimedLayer(Frozen):
     forward: Duration = 0.0
     """Time of the forward pass [s]."""
     forward_collective: Sent | None = None
-    """What follows it."""
+    """The collective that follows the forward pass."""
     forward_size: Buffer | None = None
     """Its full buffer [B]; of an all-gather each NPU's share."""
     forward_over: Over = "tensor"
@@ -52,7 +52,7 @@ class TimedLayer(Frozen):
     input_gradient: Duration = 0.0
     """Time of the gradient of the input [s]."""
     input_gradient_collective: Sent | None = None
-    """What follows it."""
+    """The collective that follows the gradient of the input."""
     input_gradient_size: Buffer | None = None
     """As `forward_size`."""
     input_gradient_over: Over = "tensor"

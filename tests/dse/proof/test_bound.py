@@ -303,3 +303,12 @@ def test_a_shape_that_cannot_be_bought_is_left_out_of_the_bounds_and_its_designs
 def topology(design: dict[str, Any]) -> str:
     found: str = design["cluster"]["dimensions"][0]["topology"]
     return found
+
+
+def test_an_error_of_the_program_is_none_of_the_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("dse.proof.bound._shapes_of", broken)
+    with pytest.raises(ValueError, match="broadcast"):
+        space_limits(space())

@@ -9,9 +9,9 @@ from tiny_spaces import space, tiny
 
 from dse.proof import job_table, relax
 from dse.proof.certificate import certify
-from dse.proof.parts import parse_sound
 from dse.proof.relax import LeastTimes
 from dse.space.space import Space
+from simcore.check.load import parse_sound
 from simcore.design.design import Design
 
 

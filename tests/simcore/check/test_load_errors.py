@@ -12,7 +12,8 @@ from designs import dimension, npu, training
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.check.load import design_from, load_design
+from dse.space.hole import KINDS_OF_HOLE
+from simcore.check.load import HOLES, SPACE_KEYS, design_from, load_design
 from simcore.document.problem import InputError, Problem, format_path
 
 BROKEN = """
@@ -243,7 +244,7 @@ def test_whatever_stands_at_any_place_is_a_design_or_an_input_error(changes: lis
         design_from(document)
     except InputError as error:
         assert error.problems  # noqa: PT017
-        assert all(str(problem) for problem in error.problems)  # noqa: PT017
+        assert all("expected " in str(problem) for problem in error.problems)  # noqa: PT017
 
 
 @pytest.mark.parametrize("workload", [{"trace": "nothing", "ranks": [8]}, {"layers": "nothing.csv", "global_batch": 8}])
@@ -270,3 +271,16 @@ def test_a_comma_in_a_number_is_told_as_the_end_of_an_entry(tmp_path: Path) -> N
     workload = "workload: {model: llama3-8b, global_batch: 1,024, precision: bf16}"
     (problem,) = found(f"{workload}\ncluster: {{npu: h100-80gb, fabric: dgx-h100, npus: 8}}", tmp_path)
     assert problem.fix == "a comma in a number begins another entry: write 1024, not 1,024"
+
+
+@pytest.mark.parametrize("key", SPACE_KEYS)
+def test_a_key_of_a_space_is_none_of_a_design(key: str) -> None:
+    with pytest.raises(InputError) as refused:
+        design_from({**training({"data": 8}, [dimension("switch", 8)]), key: []})
+    assert [str(problem) for problem in refused.value.problems] == [
+        f"{key}: expected a design, got '{key}', a key of a space; use it with dse optimize"
+    ]
+
+
+def test_the_holes_that_a_design_may_not_have_are_those_of_a_space() -> None:
+    assert sorted(HOLES) == sorted(KINDS_OF_HOLE)
