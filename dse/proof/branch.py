@@ -33,7 +33,7 @@ from simcore.design.design import Design
 from simcore.document.problem import Path, format_path
 from simcore.memory.expanded import fits, least_memory, memory_of
 from simcore.memory.plan import program_of
-from simcore.metrics import JOB, METRICS, PRICED, is_of, metrics_before, moves
+from simcore.metrics import JOB, METRICS, PRICED, exponent_of, is_of, metrics_before
 from simcore.power.draw import draws_of
 from simcore.program import Program
 from simcore.result import Memory
@@ -222,7 +222,7 @@ class Brancher:
     @cached_property
     def _energetic(self) -> bool:
         """Whether an objective or a constraint goes with the energy of an iteration."""
-        return any(moves(name, "energy") for name in names_in(self.objectives, self.constraints))
+        return any(exponent_of(name, "energy") for name in names_in(self.objectives, self.constraints))
 
     @cached_property
     def _late(self) -> list[Constraint]:

@@ -31,7 +31,7 @@ from dse.space.order import ORDERABLE
 from dse.space.space import Space
 from simcore.document.problem import InputError, Problem
 from simcore.engine.registry import BUILT_IN
-from simcore.metrics import METRICS, moves
+from simcore.metrics import METRICS, exponent_of
 
 
 def proven_bounds(space: Space, engine: str) -> dict[str, float | None]:
@@ -121,7 +121,7 @@ def unproven_notice(space: Space, engine: str) -> str:
 
 def _too_many_notice(space: Space) -> str:
     """That bounds on time are loose where there are too many jobs to bound one by one; empty where there are not."""
-    if not any(moves(name, "time") for objective in space.objectives for name in _metrics_of(objective)):
+    if not any(exponent_of(name, "time") for objective in space.objectives for name in _metrics_of(objective)):
         return ""
     jobs = LeastTimes(space).most_jobs()
     if jobs <= MOST_JOBS:

@@ -31,7 +31,7 @@ from dse.space.space import Space
 from simcore.design.design import Design
 from simcore.design.node import node_of
 from simcore.document.problem import Refusal
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 from simcore.power.draw import draws_of, host_watts, npus_watts
 from simcore.workload.base import kind_of
 
@@ -47,7 +47,7 @@ class LeastTimes:
         self._known: dict[Key, Search] = {}
         self._lifted: dict[bool, list[Networks]] = {}
         self._tied, self._sold = is_tied(space.template), sold_only(space)
-        self._energy = any(moves(name, "energy") for name in names_in(space.objectives, space.constraints))
+        self._energy = any(exponent_of(name, "energy") for name in names_in(space.objectives, space.constraints))
         self._table = table_of(space.template, energetic=self._energy)
         self._brancher = Brancher(SECONDS, [c for c in space.constraints if c.of_job], lifted=True)
 

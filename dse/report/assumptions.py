@@ -25,7 +25,7 @@ from simcore.cost.ownership import YEAR
 from simcore.design.design import Design
 from simcore.design.node import node_of
 from simcore.design.prices import PriceList
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 from simcore.network import TOPOLOGIES
 from simcore.provenance import AS_DESIGNED
 from simcore.reliability.waiting import spare_nodes
@@ -124,7 +124,7 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     sources = {source for _, source in told}
     same = len(sources) == 1 < len(told)
     parts = [f"{what})" if same else f"{what}, {source})" for what, source in told]
-    if any(moves(name, "tco") for objective in record.objectives for name in objective.names):
+    if any(exponent_of(name, "tco") for objective in record.objectives for name in objective.names):
         parts.append(f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})")
     said = f"Prices per NPU by {sources.pop()}" if same else "Prices per NPU"
     return f"{said}: {', '.join(parts)}.{_whole(record, trial)}" if parts else ""

@@ -23,7 +23,7 @@ from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.answers import SAFE
 from simcore.check.load import parse_design
-from simcore.metrics import CLUSTER, METRICS, is_of, moves
+from simcore.metrics import CLUSTER, METRICS, exponent_of, is_of
 from simcore.provenance import has_fitted_zero
 from simcore.workload.narrow import LOSSY
 
@@ -297,7 +297,7 @@ class _Priced(NamedTuple):
 def _priced_hull(record: StudyRecord, summary: Summary) -> _Priced | None:
     """See `_Priced`; None where there is no price, or nothing that depends on the time."""
     prices = [o for o in record.objectives if o.sign > 0 and _is_price(o.name)]
-    timed = [o for o in record.objectives if moves(o.name.removesuffix(REGRET), "time")]
+    timed = [o for o in record.objectives if exponent_of(o.name.removesuffix(REGRET), "time")]
     positive = prices + [o for o in timed if not o.name.endswith(REGRET)]
     if not prices or not timed or min(_least(summary, o) for o in positive) <= 0:
         return None

@@ -54,7 +54,7 @@ from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
 from dse.whatif.answers import DOES_NOT_FIT
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 _ON = 0.0005
 """A regret below this is none."""
@@ -254,7 +254,7 @@ def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -
     The first one of time, the first one of money that depends on it, and the first one of money alone.
     """
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]
-    timed = [o for o in sure if any(moves(name, "time") for name in o.names)]
+    timed = [o for o in sure if any(exponent_of(name, "time") for name in o.names)]
     paid = [o for o in timed if o.unit.startswith("$")]
     return {o.name for o in (*timed[:1], *paid[:1], *[o for o in sure if o not in timed][:1])}
 

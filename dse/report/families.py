@@ -36,7 +36,7 @@ from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
 from dse.whatif.machines import machine_of
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 Matrix = NDArray[np.float64]
 
@@ -287,7 +287,7 @@ def distances(
     far = np.zeros((len(rows), len(columns)))
     for index, objective in enumerate(record.objectives):
         share = _log_ratios(above[:, index], beside[:, index])
-        timed = any(moves(name, "time") for name in objective.names)
+        timed = any(exponent_of(name, "time") for name in objective.names)
         if timed:
             share[_are_alike(objective, summary, rows, columns)] = 0.0
         far = np.maximum(far, share / (RESOLUTION if timed else MATERIAL))

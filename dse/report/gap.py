@@ -21,7 +21,7 @@ from dse.report.reasons import describe_bounds
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_number, format_percent, format_with_unit, label
 from dse.space.objective import Objective
-from simcore.metrics import BEFORE, is_of, moves
+from simcore.metrics import BEFORE, exponent_of, is_of
 
 WORTH = 0.01
 """Gaps up to this are not explained."""
@@ -68,7 +68,11 @@ def _describe_gap(objective: Objective, record: StudyRecord, summary: Summary) -
     if is_of(objective.name, BEFORE):
         return f"{start} The bound is that of the cheapest {network}; none was found that meets every constraint."
     behind = f"{job} on {network}"
-    if not moves(objective.name, "time") or moves(objective.name, "total") or moves(objective.name, "tco"):
+    if (
+        not exponent_of(objective.name, "time")
+        or exponent_of(objective.name, "total")
+        or exponent_of(objective.name, "tco")
+    ):
         behind = f"the least time (of {behind}) at the least price of any network there"
     return f"{start} The bound is that of {behind}. {_describe_outcome(objective, leader, record)}"
 

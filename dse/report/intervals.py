@@ -10,7 +10,7 @@ from dse.whatif.drawn import draw_alone, ends_of, is_drawn, time_stretch
 from dse.whatif.limits import UPPER
 from dse.whatif.scenarios import COUNT
 from simcore.check.load import parse_design
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 from simcore.uncertainty.draws import Scenarios
 
 Ends = tuple[float, float]
@@ -22,7 +22,7 @@ def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> E
     sure = None if scenarios is None else scenarios.known.get(trial.number)
     if is_drawn(objective):
         return _drawn_interval(objective, trial) if sure is None else sure.intervals.get(objective.name)
-    power = 0 if objective.name == UPPER else moves(objective.name, "time")  # it is an end of an interval itself
+    power = 0 if objective.name == UPPER else exponent_of(objective.name, "time")  # it is an end of an interval itself
     ends = time_interval(summary, trial)
     if not power or ends is None or trial.metrics is None:
         return None

@@ -20,7 +20,7 @@ from dse.report.units import clean_text, format_percent, short_label
 from dse.space.objective import Objective, losses
 from dse.whatif.drawn import is_drawn
 from dse.whatif.machines import machine_of
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 _NEAR_VALUES = 0.1
 """Values that differ by less are near; a difference that is larger and uncertain is not sure."""
@@ -109,7 +109,7 @@ def describe_doubt(objective: Objective, summary: Summary, trial: TrialRecord, o
     before, after = trial.values[objective.name], other.values[objective.name]
     share = abs(after - before) / abs(before) if before else None
     scenarios = summary.what_if.scenarios
-    timed = any(moves(name, "time") for name in objective.names)
+    timed = any(exponent_of(name, "time") for name in objective.names)
     known = None if scenarios is None else scenarios.better.get(objective.name, {}).get((other.number, trial.number))
     if share is not None and share < NO_CHANGE:
         return ""

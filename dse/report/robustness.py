@@ -19,7 +19,7 @@ from dse.report.summary import Summary
 from dse.report.units import format_number
 from dse.whatif.answers import AtBatch, Sureness
 from simcore.cost.ownership import Terms
-from simcore.metrics import Mover, moves
+from simcore.metrics import Mover, exponent_of
 
 Matrix = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Prices:
         more = (parts - self.parts).sum(axis=1)[:, None] * self.per_dollar
         before, after = _by_mover(self.parts, self.whole), _by_mover(parts, self.whole + more)
         for mover in _MOVERS:
-            if power := moves(name, mover):
+            if power := exponent_of(name, mover):
                 over, under = (after, before) if power > 0 else (before, after)
                 return value * _ratio(over[mover], under[mover])
         return value

@@ -6,7 +6,7 @@ from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.units import clean_text, format_percent, format_with_unit, short_label
 from dse.space.constraint import parse_constraints
-from simcore.metrics import METRICS, moves
+from simcore.metrics import METRICS, exponent_of
 
 
 def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
@@ -18,7 +18,7 @@ def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
     told = [
         f"{clean_text(short_label(name))} {format_with_unit(value, METRICS[name].unit, name)}"
         for name in named
-        if moves(name, "time") and name not in asked and (value := values.get(name)) is not None
+        if exponent_of(name, "time") and name not in asked and (value := values.get(name)) is not None
     ]
     used, serves = values.get("mfu"), values.get("time_to_first_token") is not None
     if used and not serves and "mfu" not in {*asked, *named}:

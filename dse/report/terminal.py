@@ -40,7 +40,7 @@ from dse.report.words import describe_best, describe_counts, describe_proof, des
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.drawn import is_drawn
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 __all__ = ["explain_infeasible", "print_front"]
 
@@ -189,7 +189,7 @@ def _money(record: StudyRecord, summary: Summary) -> str:
     """How far money may be off in the design to build, by the first objective that has prices and no time in it."""
     chosen = recommended(record, summary)
     trial = None if chosen is None else record.feasible_trials.numbered(chosen)
-    priced = [o for o in record.objectives if is_drawn(o) and not any(moves(name, "time") for name in o.names)]
+    priced = [o for o in record.objectives if is_drawn(o) and not any(exponent_of(name, "time") for name in o.names)]
     ends = interval_of(priced[0], summary, trial) if priced and trial else None
     if ends is None or trial is None or not trial.values[priced[0].name]:
         return ""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dse.evaluate.record import TrialRecord
 from dse.space.objective import Objective
 from dse.whatif.answers import Scenarios
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 SURE = 0.9
 """Share of the scenarios in which a design must be the better one to be called better: pairs of measured designs of
@@ -25,7 +25,7 @@ def ties(
     objectives: Sequence[Objective], front: Sequence[TrialRecord], scenarios: Scenarios | None
 ) -> dict[int, tuple[int, ...]] | None:
     """Member -> the members it is tied with, by trial number in the order of the front; None where it is not known."""
-    timed = [o for o in objectives if any(moves(name, "time") for name in o.names)]
+    timed = [o for o in objectives if any(exponent_of(name, "time") for name in o.names)]
     numbers = [trial.number for trial in front]
     if not timed:
         return dict.fromkeys(numbers, ())

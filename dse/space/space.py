@@ -38,7 +38,7 @@ from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import Document, plain_document, read_document
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 _NO_DESIGN = ("objectives", "constraints", "study")
 """Keys that say nothing of designs."""
@@ -228,8 +228,8 @@ def _set_goals(
 
 def _is_priced(name: str) -> bool:
     """Whether a metric goes with the network's price, and is no price of time (of a token, say)."""
-    bought = moves(name, "capital") or (moves(name, "tco") and not moves(name, "time"))
-    return bool(bought or moves(name, "network") or moves(name, "total"))
+    bought = exponent_of(name, "capital") or (exponent_of(name, "tco") and not exponent_of(name, "time"))
+    return bool(bought or exponent_of(name, "network") or exponent_of(name, "total"))
 
 
 def _add_goals(cluster: Any, goals: tuple[SplitGoal, ...]) -> Any:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dse.space.hole import Choice, alternatives_of
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 
 
 def price_notices(template: Mapping[str, Any], names: Collection[str]) -> Iterator[str]:
     """A sentence where a template of sold machines names no prices, and one of the metrics `names` depends on them."""
-    priced = any(moves(name, "total") or moves(name, "tco") for name in names)
+    priced = any(exponent_of(name, "total") or exponent_of(name, "tco") for name in names)
     if priced and "cost" not in template and _is_named(template["cluster"]):
         yield (
             "cost is not given: prices are those of libra, a model of networks that compares topologies. What these "

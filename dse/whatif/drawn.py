@@ -22,7 +22,7 @@ from dse.evaluate.record import TrialRecord
 from dse.space.objective import Objective
 from simcore.design.design import Design
 from simcore.document.problem import Refusal
-from simcore.metrics import METRICS, Mover, moves
+from simcore.metrics import METRICS, Mover, exponent_of
 from simcore.uncertainty.draws import Draws
 from simcore.uncertainty.failing import draw_failures
 from simcore.uncertainty.priced import draw_costs
@@ -51,7 +51,7 @@ class Drawn:
         """A metric of which the simulation said `value`."""
         found: Floats = np.full(self.count, value)
         for mover, factor in self.factors.items():
-            found = found * factor ** moves(name, mover)
+            found = found * factor ** exponent_of(name, mover)
         return found
 
     def objective(self, objective: Objective) -> Floats:
@@ -129,7 +129,7 @@ def is_drawn(objective: Objective) -> bool:
 
     It is where prices, power or failures are in it, and where it is an expression.
     """
-    priced = any(moves(name, mover) for name in objective.names for mover in DRAWN)
+    priced = any(exponent_of(name, mover) for name in objective.names for mover in DRAWN)
     return priced or objective.expression is not None
 
 

@@ -20,7 +20,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.constraint import Constraint
 from dse.whatif.answers import SAFE
 from dse.whatif.drawn import DRAWN, Drawn, time_stretch
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 from simcore.uncertainty.parameters import NINE_OF_TEN
 
 MARGIN = 0.25
@@ -37,7 +37,9 @@ def drawn_limits(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
     """The constraints of which it is not known for sure whether a design meets them; not those on `UPPER`."""
     movers = ("time", *DRAWN)
     return tuple(
-        one for one in constraints if UPPER not in one.metrics and any(moves(n, m) for n in one.metrics for m in movers)
+        one
+        for one in constraints
+        if UPPER not in one.metrics and any(exponent_of(n, m) for n in one.metrics for m in movers)
     )
 
 
@@ -62,7 +64,7 @@ def safe_designs(record: StudyRecord, trial: TrialRecord, limits: Sequence[Const
 
 def _keeps_distance(trial: TrialRecord, limits: Sequence[Constraint]) -> bool:
     stretch = time_stretch(trial)
-    timed = [limit for limit in limits if stretch and any(moves(name, "time") for name in limit.metrics)]
+    timed = [limit for limit in limits if stretch and any(exponent_of(name, "time") for name in limit.metrics)]
     if any(trial.violations.get(limit.name, 0.0) > -MARGIN for limit in limits if limit not in timed):
         return False
     slowed = Drawn(trial, {"time": np.array([stretch[1] ** _ONE_SIDED if stretch else 1.0])})

@@ -335,9 +335,9 @@ def is_of(name: str, scopes: Sequence[Scope]) -> bool:
     return name in METRICS and METRICS[name].scope in scopes
 
 
-def moves(name: str, mover: Mover) -> int:
-    """The power of `mover` that a metric goes with (see `Metric.power`); 0 for any other name."""
-    return METRICS[name].power(mover) if name in METRICS else 0
+def exponent_of(name: str, mover: Mover) -> int:
+    """The exponent of `mover` in a metric (see `Metric.exponent`); 0 for any other name."""
+    return METRICS[name].exponent(mover) if name in METRICS else 0
 
 
 def best(name: str, figures: Figures, before: Mapping[str, Any]) -> Any:
@@ -370,9 +370,9 @@ __all__ = [
     "Scope",
     "best",
     "bounds",
+    "exponent_of",
     "is_of",
     "metrics",
     "metrics_before",
-    "moves",
     "with_measured",
 ]

@@ -80,8 +80,8 @@ class Metric:
         """The direction in which it gets better."""
         return "minimize" if self.better == "less" else "maximize"
 
-    def power(self, mover: Mover) -> int:
-        """The power of `mover` that it goes with: 1, -1 where more is better, 0 where it does not move with it."""
+    def exponent(self, mover: Mover) -> int:
+        """The exponent of `mover` in it: 1, -1 where more is better, 0 where it does not move with it."""
         if mover not in self.moves:
             return 0
         return 1 if self.better == "less" else -1

@@ -12,7 +12,7 @@ from dse.report.units import MISSING, format_with_unit, label
 from simcore.bounds.design import bound
 from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
-from simcore.metrics import BEFORE, METRICS, Figures, Number, best, is_of, metrics, metrics_before, moves
+from simcore.metrics import BEFORE, METRICS, Figures, Number, best, exponent_of, is_of, metrics, metrics_before
 from simcore.power.draw import draws_of, npus_watts, peak_watts, rest_watts
 from simcore.simulate import simulate
 
@@ -75,7 +75,7 @@ def ratio(name: str, before: Figures, after: Figures) -> Number:
 @given(design=trainings())
 def test_a_metric_moves_with_what_it_says_and_with_nothing_else(name: str, design: Design) -> None:
     slower = ratio(name, figures(design, joules=0.0), figures(design, time=2.0, joules=0.0))
-    assert slower is None or slower == pytest.approx(2.0 ** moves(name, "time"))
+    assert slower is None or slower == pytest.approx(2.0 ** exponent_of(name, "time"))
     dearer = ratio(name, figures(design, joules=0.0), figures(design, joules=0.0, price=2.0))
-    priced = sum(moves(name, mover) for mover in ("network", "capital", "total", "tco"))
+    priced = sum(exponent_of(name, mover) for mover in ("network", "capital", "total", "tco"))
     assert dearer is None or dearer == pytest.approx(2.0**priced)

@@ -28,7 +28,7 @@ from dse.whatif.limits import drawn_limits, safe_designs, share_kept
 from dse.whatif.scenarios import COUNT, ask_scenarios
 from simcore.check.load import design_from
 from simcore.document.text import parse_document
-from simcore.metrics import moves
+from simcore.metrics import exponent_of
 from simcore.uncertainty import draws
 
 SECONDS = 0.045
@@ -84,7 +84,7 @@ def test_a_distance_is_kept_where_the_limit_holds_at_what_nine_of_ten_stay_below
     assert value is not None
     stretch = time_stretch(trial)
     assert stretch is not None
-    at_end = value * math.exp(1.2816 / 1.6449 * math.log(stretch[1])) ** moves(metric, "time")
+    at_end = value * math.exp(1.2816 / 1.6449 * math.log(stretch[1])) ** exponent_of(metric, "time")
     for wider, kept in ((1.001, True), (0.999, False)):
         bound = limits(f"{metric} {limit} {at_end * (wider if limit == '<=' else 1 / wider)}")
         assert (trial.number in {safe.number for safe in safe_designs(cheapest, trial, bound)}) is kept
