@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import accumulate
+from operator import mul
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -105,6 +107,11 @@ class Cluster(Frozen):
     def npus(self) -> int:
         """Number of NPUs."""
         return math.prod(dimension.size for dimension in self.dimensions)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far apart in number two neighbours of each dimension are, and of all NPUs together."""
+        return tuple(accumulate((dimension.size for dimension in self.dimensions), mul, initial=1))
 
     @property
     def at_once(self) -> tuple[int, ...]:

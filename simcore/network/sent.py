@@ -47,16 +47,16 @@ def messages_of(pattern: Pattern | Listed, members: int, shape: Shape) -> Sent:
     n = members
     match pattern:
         case Shift(steps):
-            return _scaled(_join(list(neighbours(n, shape))), float(steps))
+            return _scaled(join(list(neighbours(n, shape))), float(steps))
         case Exchange(distance):
             source = np.arange(n)
             return _alike(source[(source ^ distance) < n], source[(source ^ distance) < n] ^ distance)
         case Spread():
-            return _join([_alike(np.arange(n), target) for target in peers(n, shape)])
+            return join([_alike(np.arange(n), target) for target in peers(n, shape)])
         case Tree():
-            return _join([_tree_messages(np.array(parent)) for parent in trees(n)])
+            return join([_tree_messages(np.array(parent)) for parent in trees(n)])
         case Chain(pieces):
-            return _scaled(_join(list(chains(n, shape))), float(pieces))
+            return _scaled(join(list(chains(n, shape))), float(pieces))
         case Send(distance):
             return _alike(np.arange(n - distance), np.arange(distance, n))
         case Listed(messages):
@@ -114,5 +114,6 @@ def _scaled(sent: Sent, times: float) -> Sent:
     return sent._replace(share=sent.share * times)
 
 
-def _join(parts: list[Sent]) -> Sent:
+def join(parts: list[Sent]) -> Sent:
+    """All messages of several."""
     return Sent(*(np.concatenate(column) for column in zip(*parts, strict=True)))

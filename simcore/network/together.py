@@ -13,7 +13,7 @@ import numpy as np
 
 from simcore.network.loads import Crossings, Pooled, sum_up
 from simcore.network.pattern import Chain, Exchange, Listed, Pattern, Send, Shift, Spread, StepCost, Tree
-from simcore.network.sent import Floats, Sent, chains, first_npus, messages_of, neighbours, peers
+from simcore.network.sent import Floats, Sent, chains, first_npus, join, messages_of, neighbours, peers
 from simcore.network.tree import trees
 from simcore.network.wiring import Slice
 
@@ -39,7 +39,7 @@ def cost_together(pattern: Pattern | Listed, block: Together, part: Slice) -> St
     match pattern:
         case Shift(steps):
             rings = list(neighbours(n, shape))
-            load = groups.load(_join(rings))
+            load = groups.load(join(rings))
             hops = max(groups.longest_run(ring, steps) for ring in rings)
             return StepCost(steps * load, hops, ((1.0, 1 / len(rings)),))
         case Spread(window):
@@ -49,7 +49,7 @@ def cost_together(pattern: Pattern | Listed, block: Together, part: Slice) -> St
         case Chain(pieces):
             rings = list(chains(n, shape))
             alone, hops = groups.one_by_one(rings)
-            load = float(alone.sum()) + (pieces - 1) * groups.load(_join(rings))
+            load = float(alone.sum()) + (pieces - 1) * groups.load(join(rings))
             return StepCost(load, hops, ((1.0, 1 / len(rings)),))
         case Send():
             alone, _ = groups.one_by_one([messages_of(pattern, n, shape)])
@@ -59,10 +59,6 @@ def cost_together(pattern: Pattern | Listed, block: Together, part: Slice) -> St
             return StepCost(groups.load(sent), groups.hops(sent))
         case _:
             assert_never(pattern)
-
-
-def _join(parts: list[Sent]) -> Sent:
-    return Sent(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 class _Groups:

@@ -24,13 +24,10 @@ class NpuGroups:
     placement: Placement
     known_peers: dict[tuple[int, str, int], tuple[int, ...]] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def strides(self) -> tuple[int, ...]:
-        """How far apart in number two neighbours of each dimension are."""
-        out = [1]
-        for dimension in self.design.cluster.dimensions:
-            out.append(out[-1] * dimension.size)
-        return tuple(out)
+        """See `Cluster.strides`."""
+        return self.design.cluster.strides
 
     def slice_rank(self, npu: int, where: GroupSlice) -> int:
         """Rank of an NPU among its peers on a slice."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import simpy
 
@@ -31,26 +30,18 @@ class Fabric:
     listeners: dict[int, Listener] = field(default_factory=dict)
     """Of NPUs whose computation is slowed by what their links carry."""
 
-    @cached_property
-    def strides(self) -> tuple[int, ...]:
-        """How far apart in number two neighbours of each dimension are."""
-        out = [1]
-        for dimension in self.design.cluster.dimensions:
-            out.append(out[-1] * dimension.size)
-        return tuple(out)
-
     def node_of(self, npu: int, dimension: int) -> int:
         """The place of an NPU on a dimension."""
-        return npu // self.strides[dimension] % self.design.cluster.dimensions[dimension].size
+        return npu // self.design.cluster.strides[dimension] % self.design.cluster.dimensions[dimension].size
 
     def network_of(self, npu: int, dimension: int) -> LinkNetwork:
         """The links of a dimension that an NPU is on."""
-        first = npu - self.node_of(npu, dimension) * self.strides[dimension]
+        first = npu - self.node_of(npu, dimension) * self.design.cluster.strides[dimension]
         key = dimension, first
         if key not in self.networks:
 
             def serve(node: int, more: int) -> None:
-                listener = self.listeners.get(first + node * self.strides[dimension])
+                listener = self.listeners.get(first + node * self.design.cluster.strides[dimension])
                 if listener is not None:
                     listener(dimension, more)
 
@@ -97,7 +88,7 @@ class FabricView:
         """Those of the job's dimensions whose links something has asked for."""
         known = self.fabric.networks
         firsts = {
-            own: (whole, self.npus[npu] - self.node_of(npu, own) * self.fabric.strides[whole])
+            own: (whole, self.npus[npu] - self.node_of(npu, own) * self.fabric.design.cluster.strides[whole])
             for own, whole in enumerate(self.dimensions)
         }
         return {own: known[key] for own, key in firsts.items() if key in known}
