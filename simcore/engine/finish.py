@@ -20,7 +20,7 @@ from simcore.program import Category, Program
 from simcore.provenance import provenance
 from simcore.reliability.counts import mtbf_of
 from simcore.reliability.goodput import checkpoint_interval
-from simcore.result import Result
+from simcore.result import Cost, Draw, Result
 from simcore.system.chunks import PICOSECONDS
 from simcore.workload.base import kind_of
 from simcore.workload.pruned.kind import crossing_of
@@ -40,7 +40,6 @@ def result_of_run(
     `reason`: why `auto` took the engine.
     """
     seconds = timing.total / PICOSECONDS
-    spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     drawn, cost = draw_of(design, activity_in(design, timing, program)), cluster_cost(design)
     figures = Figures.of(
         design,
@@ -60,27 +59,17 @@ def result_of_run(
         else None,
         throughput_tokens_per_s=figures.throughput,
         mfu=figures.mfu,
-        compute_s=spent.get(Category.COMPUTE, 0.0),
-        exposed_communication_s=exposed_in(spent),
-        bubble_s=timing.bubble / PICOSECONDS,
-        optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
-        other_s=spent.get(Category.OTHER, 0.0),
         network=use_in(design, timing, seconds),
-        cost=replace(cost, total=figures.total),
-        power_w=drawn.mean,
-        energy_j=drawn.mean * seconds,
-        power=drawn,
-        perf_per_cost=figures.perf_per_cost,
         engine=engine,
         engine_reason=reason,
         stage=None if program is None or program.stages == 1 else timing.stage,
-        npus=design.cluster.npus,
         throughput_counts="tokens" if program is None else program.counts,
         **_sent(design, timing, seconds),
         **_held(design),
         **_served(timing, program, first_token),
         **_said(design, engine),
-        **_owned(figures),
+        **spent_fields(timing),
+        **cluster_fields(design, drawn, cost, figures),
         **_trained(design, figures, seconds),
     )
     return with_measured(design, result)
@@ -98,7 +87,6 @@ def _held(design: Design) -> dict[str, Any]:
     known = kind_of(design.workload).holds
     return {
         "memory_bytes": memory,
-        "memory_capacity_bytes": capacity(design),
         "fits": (memory is None or fits(design, memory)) if known else None,
     }
 
@@ -118,12 +106,9 @@ def _served(timing: Timing, program: Program | None, first_token: int | None) ->
 def _said(design: Design, engine: str) -> dict[str, Any]:
     """What has to be known of the numbers and of the design."""
     return {
-        "racks": racks(design),
         "provenance": provenance(design),
-        "staleness": staleness_of(design),
         "crossing": crossing_of(design),
         **notices_of(engine, design),
-        **order_facts(design),
     }
 
 
@@ -132,14 +117,37 @@ def _known(design: Design, figure: float) -> float | None:
     return figure if kind_of(design.workload).holds else figure or None
 
 
-def _owned(figures: Figures) -> dict[str, Any]:
-    """What it costs to own the cluster, and a token with it."""
+def spent_fields(timing: Timing) -> dict[str, Any]:
+    """What the time of an NPU went to."""
+    spent = {category: time / PICOSECONDS for category, time in timing.spent.items()}
     return {
+        "compute_s": spent.get(Category.COMPUTE, 0.0),
+        "exposed_communication_s": exposed_in(spent),
+        "bubble_s": timing.bubble / PICOSECONDS,
+        "optimizer_s": spent.get(Category.OPTIMIZER, 0.0),
+        "other_s": spent.get(Category.OTHER, 0.0),
+    }
+
+
+def cluster_fields(design: Design, drawn: Draw, cost: Cost, figures: Figures) -> dict[str, Any]:
+    """What the cluster is, draws and costs, whatever number of jobs runs on it."""
+    return {
+        "npus": design.cluster.npus,
+        "racks": racks(design),
+        "memory_capacity_bytes": capacity(design),
+        "mtbf_s": mtbf_of(design),
+        "staleness": staleness_of(design),
+        "cost": replace(cost, total=figures.total),
+        "power_w": drawn.mean,
+        "energy_j": figures.energy,
+        "power": drawn,
+        "perf_per_cost": figures.perf_per_cost,
         "electricity_cost": figures.electricity,
         "yearly_cost": figures.owned.yearly,
         "ownership_cost": figures.owned.tco,
         "energy_per_token_j": figures.energy_per_token,
         "cost_per_token": figures.cost_per_token,
+        **order_facts(design),
     }
 
 
@@ -148,7 +156,6 @@ def _trained(design: Design, figures: Figures, seconds: float) -> dict[str, Any]
     needed = design.workload.tokens_needed
     return {
         "goodput": figures.goodput,
-        "mtbf_s": mtbf_of(design),
         "checkpoint_interval_s": checkpoint_interval(design, seconds),
         "time_to_train_s": figures.time_to_train,
         "cost_to_train": figures.cost_to_train,

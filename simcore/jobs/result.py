@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
-from simcore.cost.orderable import order_facts
-from simcore.cost.price import cluster_cost, racks
+from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.engine.fast.iteration import Timing
+from simcore.engine.finish import cluster_fields, spent_fields
 from simcore.engine.notices import notices_of
 from simcore.engine.outcome import activity_in, exposed_in, use_in
 from simcore.jobs.play import PlayedJob
-from simcore.memory.expanded import capacity, fits
+from simcore.memory.expanded import fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
 from simcore.power.draw import draw_of
 from simcore.program import Category, Program
 from simcore.provenance import provenance
-from simcore.reliability.counts import mtbf_of
 from simcore.result import Activity, JobResult, Result
 from simcore.system.chunks import PICOSECONDS
-from simcore.workload.staleness import staleness_of
 
 
 def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> Result:
     """The result of several jobs on one cluster."""
     jobs = tuple(_job_result(design, job) for job in played)
     slowest = max(played, key=lambda job: job.together.total)
-    seconds, spent = slowest.together.total / PICOSECONDS, _spent(slowest.together)
+    seconds = slowest.together.total / PICOSECONDS
     drawn, cost = draw_of(design, _mean_activity(design, played)), cluster_cost(design)
     figures = Figures.of(
         design,
@@ -42,40 +40,20 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         flops=_flops(played, seconds),
         interruptions=None,
     )
-    memory = memory_needed(design)
     result = Result(
         iteration_time_s=seconds,
         throughput_tokens_per_s=figures.throughput,
         throughput_counts=jobs[0].throughput_counts,
         mfu=figures.mfu,
-        compute_s=spent.get(Category.COMPUTE, 0.0),
-        exposed_communication_s=exposed_in(spent),
-        bubble_s=slowest.together.bubble / PICOSECONDS,
-        optimizer_s=spent.get(Category.OPTIMIZER, 0.0),
-        other_s=0.0,
-        memory_bytes=memory,
-        memory_capacity_bytes=capacity(design),
+        memory_bytes=memory_needed(design),
         fits=all(job.fits for job in jobs),
         network=use_in(slowest.share.design, slowest.together, seconds),
         network_utilization=_utilization(design, played),
-        cost=replace(cost, total=figures.total),
-        power_w=drawn.mean,
-        energy_j=drawn.mean * seconds,
-        power=drawn,
-        perf_per_cost=figures.perf_per_cost,
         engine=engine,
-        npus=design.cluster.npus,
-        racks=racks(design),
-        electricity_cost=figures.electricity,
-        yearly_cost=figures.owned.yearly,
-        ownership_cost=figures.owned.tco,
-        energy_per_token_j=figures.energy_per_token,
-        cost_per_token=figures.cost_per_token,
-        mtbf_s=mtbf_of(design),
         provenance=provenance(played[0].share.design),
-        staleness=staleness_of(design),
         **notices_of(engine, *(job.share.design for job in played), beside=any(job.iterations > 1 for job in played)),
-        **order_facts(design),
+        **spent_fields(slowest.together),
+        **cluster_fields(design, drawn, cost, figures),
         jobs=jobs,
         stage=None if (program := _program(slowest)) is None or program.stages == 1 else slowest.together.stage,
     )
