@@ -7,31 +7,44 @@ from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
-from dse.report.nearest import READ, describe_changes, nearest
+from dse.report.nearest import READ, describe_changes, distance, nearest
 from dse.report.units import clean_text
+from dse.whatif.answers import Machine
 from dse.whatif.machines import machine_of
 from simcore.check.load import parse_design
 from simcore.provenance import evidence
 
 
-def describe_measured_rival(record: StudyRecord, trial: TrialRecord) -> str:
+def describe_measured_rival(record: StudyRecord, trial: TrialRecord, machines: Sequence[Machine] = ()) -> str:
     """Which design to build instead where only measurements count; empty where the trial's device was measured.
 
-    Also where no design of the study is on a measured device.
+    It is the nearest trial, or the design found on one of `machines`, if that is nearer. Empty, too, where neither is
+    on a measured device.
     """
     if not _rests_on_data_sheet(trial):
         return ""
     for kernels_of, devices in (("kernels", ("kernels",)), ("kernels of their generation", ("kernels", "generation"))):
-        rival = nearest(record, trial, _is_on(devices), READ)
+        rival = _nearest_on(devices, record, trial, machines)
         if rival is not None:
             name = clean_text(machine_of(trial.design))
-            what = headline(rival.decided_document, ("NPUs", "degrees", "software"))
+            who = f"trial {rival.number}" if isinstance(rival, TrialRecord) else "a design that is no trial"
+            document = rival.decided_document if isinstance(rival, TrialRecord) else rival.design
+            what = headline(document, ("NPUs", "degrees", "software"))
             return (
                 f"The times of {name} rest on its data sheet alone: a pilot comes before an order. On devices whose "
-                f"{kernels_of} were measured, trial {rival.number} ({what}) is the nearest: "
-                f"{describe_changes(record, trial, rival)}."
+                f"{kernels_of} were measured, {who} ({what}) is the nearest: {describe_changes(record, trial, rival)}."
             )
     return ""
+
+
+def _nearest_on(
+    devices: Sequence[str], record: StudyRecord, trial: TrialRecord, machines: Sequence[Machine]
+) -> TrialRecord | Machine | None:
+    """The nearest trial, or design on a machine, whose devices all have such evidence."""
+    rival = nearest(record, trial, _is_on(devices), READ)
+    found: list[TrialRecord | Machine] = [m for m in machines if _device_evidence(m.design) in devices]
+    found += [] if rival is None else [rival]
+    return min(found, key=lambda other: distance(record, trial, other), default=None)
 
 
 def _is_on(devices: Sequence[str]) -> Callable[[TrialRecord], bool]:

@@ -12,7 +12,8 @@ from dse.evaluate import pareto
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.sensitivity import format_change
 from dse.report.units import clean_text, format_percent, short_label
-from dse.space.objective import Objective
+from dse.space.objective import Objective, losses
+from dse.whatif.answers import Machine
 
 LOOKED_AT, READ = 60, 1000
 """Trials that are looked at, the nearest first, where that takes long, and where it only takes to read them."""
@@ -38,7 +39,14 @@ def nearest(
     return next((other for place in order if suits(other := trials[int(place)])), None)
 
 
-def describe_changes(record: StudyRecord, trial: TrialRecord, other: TrialRecord) -> str:
+def distance(record: StudyRecord, trial: TrialRecord, other: TrialRecord | Machine) -> tuple[float, float]:
+    """How far another design is from a trial: in the objective where it is worst, and in all together."""
+    of_trial, of_other = losses(record.objectives, [trial.values, other.values])
+    found = pareto.changes(of_other[None], of_trial)
+    return float(found.max()), float(found.sum())
+
+
+def describe_changes(record: StudyRecord, trial: TrialRecord, other: TrialRecord | Machine) -> str:
     """How another trial differs in the objectives: *time +2.1 %, cost -0.5 %*; *regret 0 % to 19 %*."""
     return ", ".join(_describe_change(o, trial.values[o.name], other.values[o.name]) for o in record.objectives)
 

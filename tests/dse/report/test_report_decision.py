@@ -283,6 +283,12 @@ def test_a_choice_known_by_its_data_sheet_has_the_nearest_measured_device_beside
         "The times of mi355x rest on its data sheet alone: a pilot comes before an order. On devices whose kernels "
         "were measured, trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time +10 %, cost =."
     )
+    nearer = Machine("h100-80gb", {**measured.values, "iteration_time": 2.1}, measured.design or {}, 0.5)
+    farther = replace(nearer, values={**measured.values, "iteration_time": 2.3})
+    assert describe_measured_rival(record, sheet, [farther]) == told
+    assert describe_measured_rival(record, sheet, [farther, nearer]) == told.replace(
+        "trial 1 (", "a design that is no trial ("
+    ).replace("+10 %", "+5.0 %")
     assert describe_measured_rival(record, measured) == ""
     assert describe_measured_rival(studies.record([sheet, on(2, 2.1, "mi300x")]), sheet) == ""
 
