@@ -42,8 +42,8 @@ def _nearest_on(
 ) -> TrialRecord | Machine | None:
     """The nearest trial, or design on a machine, whose devices all have such evidence."""
     rival = nearest(record, trial, _is_on(devices), READ)
-    found: list[TrialRecord | Machine] = [m for m in machines if _device_evidence(m.design) in devices]
-    found += [] if rival is None else [rival]
+    found: list[TrialRecord | Machine] = [] if rival is None else [rival]  # first: a machine's design may be this trial
+    found += [machine for machine in machines if _device_evidence(machine.design) in devices]
     return min(found, key=lambda other: distance(record, trial, other), default=None)
 
 

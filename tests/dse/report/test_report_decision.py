@@ -284,8 +284,8 @@ def test_a_choice_known_by_its_data_sheet_has_the_nearest_measured_device_beside
         "were measured, trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time +10 %, cost =."
     )
     nearer = Machine("h100-80gb", {**measured.values, "iteration_time": 2.1}, measured.design or {}, 0.5)
-    farther = replace(nearer, values={**measured.values, "iteration_time": 2.3})
-    assert describe_measured_rival(record, sheet, [farther]) == told
+    farther, same = (replace(nearer, values={**measured.values, "iteration_time": time}) for time in (2.3, 2.2))
+    assert describe_measured_rival(record, sheet, [farther, same]) == told
     assert describe_measured_rival(record, sheet, [farther, nearer]) == told.replace(
         "trial 1 (", "a design that is no trial ("
     ).replace("+10 %", "+5.0 %")
