@@ -11,20 +11,15 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
 from dse.report.built import describe_build
 from dse.report.choice import (
-    AS_WELL,
     NEARLY_FULL,
     ROOM,
     SURER,
     UNPROVEN,
-    Payoff,
     best_with_room,
-    costs_more,
     has_unfitted_zero,
     knees_at_prices,
     lossy_precisions,
     paid_from,
-    paying,
-    payoff,
     pick_of_front,
     recommended,
     thinning,
@@ -37,10 +32,11 @@ from dse.report.left_out import describe_recomputed, describe_sizes, describe_us
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
-from dse.report.nearest import LOOKED_AT
+from dse.report.nearest import AS_WELL, LOOKED_AT
 from dse.report.orders import describe_orders, is_bought
+from dse.report.payoff import Payoff, costs_more, paying, payoff
 from dse.report.power import describe_draw
-from dse.report.quickest import buy_the_same, is_spent_anyway, times_as_long
+from dse.report.quickest import buy_the_same, is_spent_anyway, saves_power, times_as_long
 from dse.report.reasons import describe_load, fullness
 from dse.report.rival import describe_doubt, describe_rival
 from dse.report.robustness import PRICES
@@ -160,7 +156,8 @@ def _why_busier(record: StudyRecord, picked: TrialRecord, trial: TrialRecord) ->
     longer = times_as_long(picked, trial)
     if not is_spent_anyway(record) or longer <= 1 or not buy_the_same(picked, trial):
         return None
-    return ROOM, f"it takes {longer:.2g} times as long on the same machines: what it saves is electricity"
+    how = f"{longer:.2g} times as long" if longer >= 1.5 else f"{format_percent(longer - 1)} longer"
+    return ROOM, f"it takes {how} on the same machines{': what it saves is electricity' if saves_power(record) else ''}"
 
 
 def _why_surer(summary: Summary, picked: int, trial: TrialRecord) -> tuple[float, str] | None:
@@ -326,12 +323,11 @@ def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
     unsure = f": {doubt}" if doubt else ""
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought}{unsure})"
     what = _bought(pay.bought.name)
-    run = " that its stack runs" if pay.beyond else ""
+    dearest = "the dearest that its stack runs" if pay.beyond else "the dearest of the front"
     if pay.after is None and here:
-        of_front = f"the dearest of the front{run}"
-        return f"this design is {of_front}: the last 1 % of money still buys {_of(pay.before)} of {what}"
+        return f"this design is {dearest}: the last 1 % of money still buys {_of(pay.before)} of {what}"
     if pay.after is None:
-        return f"more money pays up to {where}, the dearest{run}: the last 1 % buys {_of(pay.before)} of {what}"
+        return f"more money pays up to {where}, {dearest}: the last 1 % buys {_of(pay.before)} of {what}"
     if pay.before is None:
         return f"more money than for {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
     return (

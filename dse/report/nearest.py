@@ -15,6 +15,8 @@ from dse.report.units import clean_text, format_percent, short_label
 from dse.space.objective import Objective, losses
 from dse.whatif.answers import Machine
 
+AS_WELL = 0.01
+"""Designs whose objectives are each worse by less than this share are as good."""
 LOOKED_AT, READ = 60, 1000
 """Trials that are looked at, the nearest first, where that takes long, and where it only takes to read them."""
 

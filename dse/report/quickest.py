@@ -33,6 +33,11 @@ def is_spent_anyway(record: StudyRecord) -> bool:
     return record.purchase is None and all(name in _DRAWN | _AMONG_JOBS or is_of(name, CLUSTER) for name in names)
 
 
+def saves_power(record: StudyRecord) -> bool:
+    """Whether an objective is money of which electricity decides a little."""
+    return any(name in _DRAWN for objective in record.objectives for name in objective.names)
+
+
 def quickest_alike(
     record: StudyRecord, picked: TrialRecord, share: float, suits: Callable[[TrialRecord], bool]
 ) -> TrialRecord:

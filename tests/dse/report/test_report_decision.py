@@ -11,15 +11,15 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report import choice
 from dse.report import decision as decisions
 from dse.report.built import describe_build
-from dse.report.choice import Payoff, knees_at_prices, paying, payoff, recommended
+from dse.report.choice import knees_at_prices, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import describe_changes
 from dse.report.orders import describe_orders
+from dse.report.payoff import Payoff, paying, payoff
 from dse.report.reasons import describe_load
 from dse.report.speed import describe_speed
 from dse.report.summary import summarize
@@ -549,12 +549,17 @@ def test_no_money_pays_for_a_design_that_its_stack_does_not_run(monkeypatch: pyt
     whole = payoff(record, summarize(record))
     assert whole is not None
     assert (whole.trial.number, whole.beyond, whole.after is None) == (1, False, False)
-    monkeypatch.setattr(choice, "runs_otherwise", lambda trial: trial.number == 0)
+    monkeypatch.setattr("dse.report.payoff.runs_otherwise", lambda trial: trial.number == 0)
     told = payoff(record, summarize(record))
     assert told is not None
     assert (told.trial.number, told.beyond, told.after) == (1, True, None)
-    assert "the dearest of the front that its stack runs" in " ".join(decided(record).sentences)
-    monkeypatch.setattr(choice, "runs_otherwise", lambda trial: True)  # then it tells nothing apart
+    assert "the dearest that its stack runs" in " ".join(decided(record).sentences)
+    behind = studies.record([*record.trials, trial(3, 1.06, 3e7, 1)])  # what trial 0 dominates, and its stack runs
+    told = payoff(behind, summarize(behind))
+    assert told is not None
+    assert told.after is not None
+    assert math.isclose(told.after, math.log(1.1 / 1.06) / math.log(1.5))
+    monkeypatch.setattr("dse.report.payoff.runs_otherwise", lambda trial: True)  # then it tells nothing apart
     assert payoff(record, summarize(record)) == whole
 
 
@@ -699,6 +704,12 @@ def test_where_money_alone_counts_the_same_machines_do_as_much_as_they_can() -> 
     assert decision.sentences[1] == (
         "Trial 0 of the front is better by less than 2.5 %, but it takes 3 times as long on the same machines: what it "
         "saves is electricity."
+    )
+    bought = [
+        replace(trial, values={"cost.capital": 2e7}) for trial in (replace(slow, number=0), owned(1, 2.9, 1e7, 4))
+    ]
+    assert decided(studies.record(bought, ("cost.capital",))).sentences[1] == (
+        "Trial 0 of the front is better by less than 2.5 %, but it takes 3.4 % longer on the same machines."
     )
     for other in (
         owned(1, 1.0, 1.03e7, 4),  # dearer by more than what is no difference
