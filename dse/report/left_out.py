@@ -14,7 +14,7 @@ def describe_sizes(summary: Summary) -> str:
     told = [f"{size} (by {format_percent(unfit.missing)})" for size, unfit in sizes.items()]
     mends = {unfit.mend for unfit in sizes.values()}
     mend = f"; with {mends.pop()}, which the space leaves out, one would" if len(mends) == 1 and all(mends) else ""
-    return f"No design fits the memory of {', nor of '.join(told)}{mend}." if told else ""
+    return f"No design was found that fits the memory of {', nor of '.join(told)}{mend}." if told else ""
 
 
 def describe_recomputed(record: StudyRecord, summary: Summary) -> str:

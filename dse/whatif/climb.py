@@ -121,14 +121,14 @@ class Climb:
     kind: str
     most: int
     """Simulations that it may take."""
-    ends_feasible: bool = False
-    """Whether any feasible design will do."""
+    only: str = ""
+    """The one constraint that counts: any valid design that keeps it will do; empty where all count."""
     simulated: int = 0
     looked: int = 0
     _missed: list[tuple[Mapping[str, Any], frozenset[str]]] = field(default_factory=list)
     """Each design that was looked at, and the constraints that it breaks."""
-    _feasible: bool = False
-    """Whether one was."""
+    _done: bool = False
+    """Whether one was that will do."""
 
     def limits_beyond(self, nearest: TrialRecord) -> list[str]:
         """The constraints that all valid designs break that were looked at on more NPUs than the nearest one has."""
@@ -157,8 +157,7 @@ class Climb:
                 return best
 
     def _may_look(self, most: int) -> bool:
-        done = self.ends_feasible and self._feasible
-        return not done and self.simulated < most and self.looked < most * _LOOKS
+        return not self._done and self.simulated < most and self.looked < most * _LOOKS
 
     def _look(self, other: TrialRecord) -> Ranked | None:
         """A design, evaluated; None where the space has no such design, or it failed."""
@@ -171,7 +170,7 @@ class Climb:
         self.simulated += outcome.metrics is not None
         if outcome.state == "failed":
             return None
-        self._feasible |= outcome.state == "feasible"
+        self._done |= bool(self.only) and self._missed_by(outcome) == 0
         self._missed.append((other.design, frozenset(name for name, by in outcome.violations.items() if by > 0)))
         return self._rank(outcome), replace(
             other,
@@ -183,9 +182,14 @@ class Climb:
             error=outcome.error or _broken(outcome),
         )
 
+    def _missed_by(self, outcome: Outcome) -> float:
+        """By how much a design misses what counts; 0 where it keeps all of that."""
+        counts = (VALID, self.only) if self.only else outcome.violations
+        return sum(max(0.0, outcome.violations.get(name, 0.0)) for name in counts)
+
     def _rank(self, outcome: Outcome) -> Rank:
         if outcome.state != "feasible":
-            missed = sum(missed for missed in outcome.violations.values() if missed > 0)
+            missed = self._missed_by(outcome)
             broken = outcome.violations.get(VALID, 0.0) > 0
             return 3 if broken else 2 if outcome.metrics is None else 1, missed
         return 0, behind_knee(self.record, outcome.values)

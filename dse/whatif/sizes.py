@@ -34,7 +34,8 @@ def sizes_that_do_not_fit(
     `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), the space has
     none. Empty where all sizes of the space have a feasible design, or its sizes are too many.
     """
-    if not any(constraint.is_fits for constraint in space.constraints):
+    fits = next((constraint for constraint in space.constraints if constraint.is_fits), None)
+    if fits is None:
         return {}
     sizes = by_kind(starts, size_of)
     if not 1 < len(sizes) <= MOST:
@@ -43,10 +44,10 @@ def sizes_that_do_not_fit(
     of_space = {_settings(trial.design) for trial in starts}
     found: dict[str, Unfit] = {}
     for size in sorted(sizes.keys() - known, key=lambda size: count_npus(sizes[size][0].design)):
-        climb = Climb(record, space, simulate, size_of, size, _SIMULATIONS, ends_feasible=True)
+        climb = Climb(record, space, simulate, size_of, size, _SIMULATIONS, only=fits.name)
         nearest = climb.run(sizes[size])
-        if nearest is not None and nearest[1].violations.get("fits", 0.0) > 0:
-            found[size] = Unfit(nearest[1].violations["fits"], _find_mend(nearest[1], simulate, of_space))
+        if nearest is not None and nearest[1].violations.get(fits.name, 0.0) > 0:
+            found[size] = Unfit(nearest[1].violations[fits.name], _find_mend(nearest[1], simulate, of_space))
     return found
 
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import tiny_spaces
 import yaml
 from asked_studies import answer_what_if
 
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.decision import describe_decision
 from dse.report.front import pareto_json
 from dse.report.summary import Summary, summarize
@@ -17,6 +20,7 @@ from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import space_from
+from dse.whatif.climb import Climb
 from simcore.document.text import parse_document
 
 SPACE = """
@@ -45,7 +49,8 @@ def summary_of(tmp_path: Path, **sections: Mapping[str, Any]) -> tuple[Summary, 
     summary = summarize(record, answer_what_if(record, tmp_path / "run"))
     pareto = json.loads(pareto_json(record, summary))["what_if"]["sizes"]
     assert pareto == {name: {"missing": its.missing, "mend": its.mend} for name, its in summary.what_if.sizes.items()}
-    return summary, [each for each in describe_decision(record, summary).sentences if "No design fits" in each]
+    told = [each for each in describe_decision(record, summary).sentences if "that fits the memory" in each]
+    return summary, told
 
 
 def test_a_size_is_told_with_the_setting_that_the_space_leaves_out(tmp_path: Path) -> None:
@@ -55,7 +60,8 @@ def test_a_size_is_told_with_the_setting_that_the_space_leaves_out(tmp_path: Pat
     assert 0 < its.missing < 1
     by = f"{100 * its.missing:.0f} %"
     assert told == [
-        f"No design fits the memory of 16 NPUs (by {by}); with recompute full, which the space leaves out, one would."
+        f"No design was found that fits the memory of 16 NPUs (by {by}); with recompute full, which the space leaves "
+        "out, one would."
     ]
 
 
@@ -82,3 +88,18 @@ def test_sizes_that_only_miss_another_limit_are_not_told(tmp_path: Path) -> None
     optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), tmp_path / "run", resume=False)
     record = load_record(tmp_path / "run")
     assert not summarize(record, answer_what_if(record, tmp_path / "run")).what_if.sizes
+
+
+def test_another_limit_does_not_lead_the_search_for_what_fits() -> None:
+    """One design misses the memory by a little, another one a limit by a lot: only the memory counts."""
+    missed = {"tight": {"fits": 0.1, "power": 0.0}, "hungry": {"fits": 0.0, "power": 0.9}}
+
+    def simulate(document: Mapping[str, Any]) -> Outcome:
+        return Outcome("", "cut", {}, {VALID: 0.0, **missed[document["name"]]}, dict(document), cut_by="power")
+
+    starts = [TrialRecord(-1, "cut", {}, {}, {}, {"name": name}) for name in missed]
+    record, space = StudyRecord.__new__(StudyRecord), tiny_spaces.space()
+    found = {
+        only: Climb(record, space, simulate, lambda document: "", "", 8, only=only).run(starts) for only in ("", "fits")
+    }
+    assert {only: its and its[1].violations["fits"] for only, its in found.items()} == {"": 0.1, "fits": 0.0}
