@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
@@ -200,6 +201,15 @@ def _of_degree(path: str, degree: str) -> Callable[[Document], str | None]:
     return lambda design: None if value_at(design, f"parallelism.{degree}") in (None, 1) else read(design)
 
 
+def _stages(design: Document) -> str | None:
+    """Layers by stage: `4`, `23 x 4 + 2`, or as they are written where they are no list."""
+    listed = value_at(design, "parallelism.stages")
+    if not isinstance(listed, list) or not listed:
+        return None if listed is None else shorten_value(listed)
+    runs = [(layers, len([*same])) for layers, same in groupby(map(shorten_value, listed))]
+    return runs[0][0] if len(runs) == 1 else " + ".join(f"{n} x {layers}" if n > 1 else layers for layers, n in runs)
+
+
 def _recompute(design: Document) -> str | None:
     """What is recomputed, with its modules or number of layers where they are given; of layers that differ, which."""
     ranges = value_at(design, "parallelism.layers")
@@ -341,7 +351,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("microbatch", "microbatch {}", "parallelism.microbatch"),
     Aspect("schedule", "{}", ("parallelism.schedule",), _schedule),
     _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
-    _simple_aspect("stages", "stages of {} layers", "parallelism.stages"),
+    Aspect("stages", "stages of {} layers", ("parallelism.stages",), _stages),
     Aspect("recompute", "recompute {}", _RECOMPUTE, _recompute, "none"),
     _simple_aspect("seq. parallel", "sequence parallel {}", "parallelism.sequence_parallel", "no"),
     Aspect(

@@ -62,8 +62,8 @@ _PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
 KIND = tuple(aspect for part in _PARTS for aspect in part)
 """The aspects of a design in which kinds differ: its network and its parallelism."""
 _NAMED = (
-    *("precision", "batch", "NPUs", "uplinks", "topology", "bandwidth", "degrees", "ZeRO", "expanded memory"),
-    "software",
+    *("precision", "batch", "NPUs", "power cap", "uplinks", "topology", "bandwidth", "degrees", "ZeRO"),
+    *("expanded memory", "software"),
 )
 _OTHER_MACHINE = 2.0
 """What another NPU, stack or precision adds to a distance: it is decided apart, however alike the times are."""

@@ -34,20 +34,18 @@ _TOLD = 4
 def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
     """How the nearest design of another family differs: neither equal in all objectives, nor passed over.
 
-    Where the front is one design, the nearest feasible one of another kind; empty without any.
+    Where none on the front is near, the nearest feasible one of another kind, if that is nearer; empty without any.
     """
     equal = (trial.number, *summary.equals.get(trial.number, ()), pick_of_front(record, summary))
     others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
-    if others:
-        by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
-        rivals = [(by_number[family.chosen], family.name) for family in others]
-    else:
-        rivals = _behind(record, trial)
+    by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
+    rivals = [(by_number[family.chosen], family.name) for family in others]
+    if not rivals or _distances(record, trial, rivals)[1].min() >= _FAR:
+        rivals += _behind(record, trial)
     if not rivals:
         return ""
     points = record.losses((trial, *(rival for rival, _ in rivals)))
-    size = abs(points).mean(axis=0)
-    far = (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
+    size, far = _distances(record, trial, rivals)
     place = _nearest_that_runs([rival for rival, _ in rivals], far)
     (rival, name), lead = rivals[place], "closest rival:"
     if far[place] >= _FAR:
@@ -67,6 +65,15 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     return f"{lead} {named}{': as good a choice until both are measured' if as_good else ''}"
 
 
+def _distances(
+    record: StudyRecord, trial: TrialRecord, rivals: Sequence[tuple[TrialRecord, str]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The size of each objective, and how far each rival is in units of it where it is farthest."""
+    points = record.losses((trial, *(rival for rival, _ in rivals)))
+    size = abs(points).mean(axis=0)
+    return size, (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
+
+
 def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) -> int:
     """The place of the nearest rival that its stack runs, of those that are near; else of the nearest one."""
     order: list[int] = far.argsort(kind="stable").tolist()
@@ -74,8 +81,8 @@ def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) 
 
 
 def _behind(record: StudyRecord, trial: TrialRecord) -> list[tuple[TrialRecord, str]]:
-    """The nearest feasible design of another kind behind a front of one design, and in what it differs."""
-    if len(record.front) != 1 or trial.workloads or trial.decided_document is None:
+    """The nearest feasible design of another kind, on the front or behind it, and in what it differs."""
+    if trial.workloads or trial.decided_document is None:
         return []
     kind = headline(trial.decided_document, KIND)
     rival = nearest(record, trial, lambda other: headline(other.decided_document, KIND) != kind)

@@ -135,13 +135,22 @@ def clean_text(text: object) -> str:
 
 
 def shorten_text(text: object, length: int) -> str:
-    """`text`, cleaned, in at most `length` characters; it ends with a whole entry or word where one ends near there."""
+    """`text`, cleaned, in at most `length` characters; it ends with a whole entry or word where one ends near there.
+
+    A bracket is closed.
+    """
     whole = clean_text(text)
     if len(whole) <= length:
         return whole
-    kept = whole[: length - 1]
+    kept = _cut(whole, length - 1)
+    return f"{_cut(whole, length - 2)}…)" if kept.count("(") > kept.count(")") else f"{kept}…"
+
+
+def _cut(text: str, length: int) -> str:
+    """The first `length` characters, up to the end of an entry or word where one ends in the second half."""
+    kept = text[:length]
     ends = max(map(kept.rfind, " /,_")) + 1
-    return (kept[:ends] if ends > length // 2 else kept).rstrip(" ") + "…"
+    return (kept[:ends] if ends > length // 2 else kept).rstrip(" ")
 
 
 def describe_need(problem: str) -> str:

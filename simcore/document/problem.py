@@ -182,5 +182,5 @@ def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str
     if not catalogue:
         return ""
     if len(names) > MOST_LISTED:
-        return f"all {len(names)} are listed by: dse catalogue {catalogue}"
+        return f"all are listed by: dse catalogue {catalogue}"
     return f"known: {', '.join(names)}"

@@ -39,6 +39,16 @@ def test_a_limit_of_power_is_said_where_it_limits(cap: str, said: bool) -> None:
     assert ("power cap" in describe(design)) == said
 
 
+@pytest.mark.parametrize(
+    ("stages", "said"),
+    [([4, 4], "4"), ([4, 4, 4, 2], "3 x 4 + 2"), ([1, 2, 2, 1], "1 + 2 x 2 + 1"), ("solve", "solve")],
+)
+def test_layers_by_stage_are_counted(stages: Any, said: str) -> None:
+    design = studies.design()
+    design["parallelism"]["stages"] = stages
+    assert describe(design)["stages"] == said
+
+
 def test_a_section_that_varies_in_one_design_alone_differs_in_what_varies() -> None:
     one, other = studies.design(), studies.design()
     varied = usual_reliability().model_dump(mode="json", exclude_defaults=True)

@@ -45,7 +45,8 @@ def test_a_value_has_the_unit_that_suits_it(value: float | None, unit: str, text
     ("text", "length", "short"),
     [
         ("12/12/12/14", 8, "12/12/…"),
-        ("selective (mlp/moe_act)", 20, "selective (mlp/moe_…"),
+        ("selective (mlp/moe_act)", 21, "selective (mlp/moe_…)"),
+        ("selective (mlp/moe_act)", 20, "selective (mlp/…)"),
         ("a word_of_its_own", 12, "a word_of_…"),
         ("oneverylongword", 8, "onevery…"),
         ("short", 8, "short"),

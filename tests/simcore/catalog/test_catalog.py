@@ -124,7 +124,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         ValueError, match=r"expected a model of the catalogue or one spelled out, got 'gpt3-175'; did you"
     ):
         catalog.entry("models", "gpt3-175")
-    with pytest.raises(ValueError, match=r"all [0-9]+ are listed by: dse catalogue npus"):
+    with pytest.raises(ValueError, match=r"all are listed by: dse catalogue npus"):
         catalog.entry("npus", "zzzz")
 
 
