@@ -10,13 +10,12 @@ from typing import Any
 from dse.evaluate.read import price_list
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import short_name, value_at
-from dse.report.choice import lossy_precisions
 from dse.report.launching import describe_launching
-from dse.report.nearest import READ, describe_changes, describe_losses, nearest, shares_worse
+from dse.report.nearest import READ
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
+from dse.report.spared import describe_spared
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, scale
-from dse.whatif.answers import Wider
 from dse.whatif.machines import stack_of
 from simcore.check.load import parse_design
 from simcore.cost.bill import UNUSED as BOUGHT_IDLE
@@ -30,15 +29,12 @@ from simcore.network import TOPOLOGIES
 from simcore.provenance import AS_DESIGNED
 from simcore.reliability.waiting import spare_nodes
 from simcore.result import NOTICES, notices_in
-from simcore.workload.penalties import lost_accuracy
 
 WORTH_SAYING = 0.01
 """Share of the cost below which a price is not named."""
 _SENDS_BESIDE, _SENDS_WORTH = frozenset({"megatron-core"}), 0.02
 """Stacks that send between interleaved stages beside what these compute (`docs/launch.md`), and the share of the time
 from which that is said."""
-_NEAR = 1.0
-"""By which share a design may be worse that is named because it does not pay what is not counted."""
 
 
 def describe_assumptions(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
@@ -87,29 +83,6 @@ def describe_notices(trial: TrialRecord) -> Iterator[str]:
     }
     for words in NOTICES.values():
         yield from (f"{kind}{_of(name)}: {clean_text(text)}." for (kind, text), name in said.items() if kind == words)
-
-
-def describe_spared(record: StudyRecord, trial: TrialRecord, wider: Wider | None = None) -> Iterator[str]:
-    """The nearest design that pays no loss and no tokens, where a trial pays some that no metric counts.
-
-    Without one, what the trial itself is in a precision that pays none (`wider`).
-    """
-    paid = _paid(trial)
-    if not paid:
-        return
-    other = nearest(record, trial, lambda other: other.design is not None and not _paid(other), READ)
-    if other is not None and shares_worse(record, (other,), trial)[0] <= _NEAR:
-        spared = " and ".join(dict.fromkeys(clean_text(text.partition(":")[0]) for text in sorted(paid)))
-        yield f"Trial {other.number} does without {spared}: {describe_changes(record, trial, other)}."
-    elif wider is not None and wider.trial == trial.number:
-        there = "it does not fit" if wider.loss is None else describe_losses(record, wider.loss)
-        yield f"Trial {trial.number} in {wider.precision}: {there}."
-
-
-def _paid(trial: TrialRecord) -> set[str]:
-    """What a precision, its sums or old weights are known to cost in loss or tokens, counted at the least or not."""
-    design = _design_of(trial)
-    return set() if design is None or design.jobs is not None else {*lost_accuracy(design), *lossy_precisions(trial)}
 
 
 def _of(name: str) -> str:

@@ -189,12 +189,14 @@ class Usual:
 
 @dataclass(frozen=True, slots=True)
 class Wider:
-    """The design to build in a precision that loses nothing."""
+    """The best design that was found in a precision that loses nothing."""
 
     trial: int
+    """The design to build, which is in another one."""
     precision: str
     loss: Mapping[str, float] | None
-    """Objective -> by which share of its value it is worse; None where it does not fit."""
+    """Objective -> by which share of its value it is worse; None where the design to build does not fit in it."""
+    design: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

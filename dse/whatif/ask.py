@@ -28,6 +28,7 @@ from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.sizes import sizes_that_do_not_fit
 from dse.whatif.steps import Neighbour, StepsAround, steps_around
 from dse.whatif.usual import find_usual
+from dse.whatif.wider import SIMULATIONS as IN_16_BITS
 from dse.whatif.wider import find_wider
 from simcore.document.problem import Refusal
 from simcore.engine.registry import BUILT_IN
@@ -88,7 +89,7 @@ def answers_about(
         recomputed=find_recomputation(record, space, built, simulate),
         usual=find_usual(record, space, built, simulate),
         as_run=find_as_run(record, built, simulate),
-        wider=find_wider(record, built, simulate),
+        wider=find_wider(record, space, built, _Memory(evaluator, IN_16_BITS, note)),
     )
 
 

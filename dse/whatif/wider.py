@@ -1,32 +1,64 @@
-"""What the design to build would be in 16 bits, where it trains in fewer and what that loses is not counted."""
+"""What 16 bits would be, where the design to build trains in fewer and what that loses is not counted."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.space import Space
 from dse.whatif.answers import Wider
-from dse.whatif.climb import Simulate, loss_against
+from dse.whatif.batches import rivals
+from dse.whatif.climb import Climb, Ranked, Simulate, behind_knee, loss_against
 from simcore.check.load import parse_design
 from simcore.document.field import NARROW
 from simcore.document.problem import Refusal
 from simcore.workload.base import kind_of
 
 WIDE = "bf16"
+SIMULATIONS = 60
+"""Most simulations of the search for the best design in 16 bits, where the space has such designs."""
+_OWN = 500
+"""Trials of the study that are looked at, the nearest to its front."""
+_PATH = "workload.precision"
 
 
-def find_wider(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> Wider | None:
-    """A trial's design in 16 bits; None of one that has them, or serves, or where its NPU has no such peak.
+def find_wider(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Wider | None:
+    """The best design in 16 bits that is found near a trial: the trial itself in them, where the space has no other.
 
-    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), there is none.
+    None of a trial that has them, or serves, or where its NPU has no such peak. `simulate` evaluates a document; where
+    it says that one is of unsound form (`UnsoundError`), there is none.
     """
     design = None if trial.design is None else parse_design(trial.design)[0]
     if trial.design is None or design is None or design.jobs is not None or not kind_of(design.workload).trained:
         return None
     if design.workload.precision not in NARROW:
         return None
+    wide = {**trial.design, "workload": {**trial.design["workload"], "precision": WIDE}}
     try:
-        outcome = simulate({**trial.design, "workload": {**trial.design["workload"], "precision": WIDE}})
+        outcome = simulate(wide)
     except Refusal:
         return None
+    if _PATH in trial.params:
+        start = TrialRecord(-1, "cut", {}, {**trial.params, _PATH: WIDE}, {}, wide)
+        climb = Climb(record, space, simulate, precision_of, WIDE, SIMULATIONS)
+        found = climb.run([start], _best_of_study(record))
+        if found is not None and found[0][0] == 0:
+            return Wider(trial.number, WIDE, loss_against(record, trial, found[1].values), found[1].design)
     if outcome.state != "feasible":
         return Wider(trial.number, WIDE, None) if outcome.violations.get("fits", 0.0) > 0 else None
-    return Wider(trial.number, WIDE, loss_against(record, trial, outcome.values))
+    return Wider(trial.number, WIDE, loss_against(record, trial, outcome.values), outcome.design)
+
+
+def precision_of(document: Mapping[str, Any] | None) -> str:
+    """What a design document computes in; empty where it does not say that."""
+    workload = (document or {}).get("workload")
+    found = workload.get("precision") if isinstance(workload, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+def _best_of_study(record: StudyRecord) -> Ranked | None:
+    """The study's own best design in 16 bits."""
+    near = (*record.front, *rivals(record, _OWN))
+    ranked = [((0, behind_knee(record, t.values)), t) for t in near if precision_of(t.design) == WIDE]
+    return min(ranked, key=lambda one: one[0], default=None)

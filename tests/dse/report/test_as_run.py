@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.record import TrialRecord
 from dse.report.runnable import describe_unrunnable
 from dse.space.objective import Objective
-from dse.whatif.answers import AsRun, Wider
+from dse.space.space import Space, load_space
+from dse.whatif.answers import AsRun
 from dse.whatif.as_run import find_as_run
 from dse.whatif.wider import find_wider
 from simcore.check.load import design_from
@@ -32,6 +34,19 @@ def trial(npu: str = "h100-80gb", precision: str = "fp8", **parallelism: Any) ->
     }
     design = design_from(document).document()
     return TrialRecord(7, "feasible", {"iteration_time": time(design)}, {}, {}, design=design)
+
+
+def space_of(precision: Any, tensor: Any = 2) -> Space:
+    """The space of these designs."""
+    return load_space(
+        {
+            "workload": {"model": "megatron-22b", "global_batch": 64, "precision": precision},
+            "parallelism": {"tensor": tensor, "pipeline": 4, "zero": 1, "sequence_parallel": True},
+            "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 32},
+            "objectives": {"minimize": ["iteration_time"]},
+            "constraints": [],
+        }
+    )
 
 
 def time(document: Any) -> float:
@@ -69,8 +84,23 @@ def test_in_16_bits_a_design_is_what_the_simulator_says() -> None:
     own = trial()
     record = studies.record([own], objectives=OBJECTIVES)
     wide = time(changed(own, "workload", precision="bf16"))
-    assert find_wider(record, own, evaluated) == Wider(
-        7, "bf16", {"iteration_time": pytest.approx(wide / own.values["iteration_time"] - 1)}
-    )
+    its = space_of("fp8")
+    found = find_wider(record, its, own, evaluated)
+    assert found is not None
+    assert found.loss == {"iteration_time": pytest.approx(wide / own.values["iteration_time"] - 1)}
+    assert (found.trial, found.precision, (found.design or {})["parallelism"]["tensor"]) == (7, "bf16", 2)
     assert wide > own.values["iteration_time"]
-    assert find_wider(record, trial(precision="bf16"), evaluated) is None
+    assert find_wider(record, its, trial(precision="bf16"), evaluated) is None
+
+
+def test_in_16_bits_a_space_that_has_them_has_better_designs_than_the_one_to_build() -> None:
+    its = space_of({"choice": ["bf16", "fp8"]}, {"powers_of_two": [1, 8]})
+    own = replace(trial(tensor=8), params={"workload.precision": "fp8", "parallelism.tensor": 8})
+    record = studies.record([own], objectives=OBJECTIVES)
+    found = find_wider(record, its, own, evaluated)
+    assert found is not None
+    times = {tensor: time(trial(precision="bf16", tensor=tensor).design) for tensor in (1, 2, 4, 8)}
+    best = min(times, key=lambda tensor: times[tensor])
+    assert best != 8
+    assert (found.design or {})["parallelism"]["tensor"] == best
+    assert found.loss == {"iteration_time": pytest.approx(times[best] / own.values["iteration_time"] - 1)}

@@ -9,11 +9,12 @@ import pytest
 import report_studies as studies
 
 from dse.evaluate.record import TrialRecord
-from dse.report.assumptions import describe_sends, describe_spared
+from dse.report.assumptions import describe_sends
 from dse.report.choice import recommended
 from dse.report.decision import describe_decision
 from dse.report.nearest import nearest
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
+from dse.report.spared import describe_spared
 from dse.report.summary import summarize
 from dse.whatif.answers import Wider
 from simcore.check.load import design_from
@@ -97,6 +98,20 @@ def test_where_no_design_does_without_the_design_itself_is_told_in_16_bits(
     record = studies.record([tensor, narrow])
     assert list(describe_spared(record, narrow, Wider(7, "bf16", loss))) == [told]
     assert list(describe_spared(record, tensor, Wider(7, "bf16", loss))) == []
+
+
+def test_the_nearer_of_a_trial_and_of_what_was_found_in_16_bits_is_told() -> None:
+    narrow, wide = trial(7, precision="fp8_block", tensor=8), trial(2, 1.5, tensor=8)
+    elsewhere = replace(
+        wide, design={**(wide.design or {}), "cluster": {**(wide.design or {})["cluster"], "npu": "h200"}}
+    )
+    found = trial(0, tensor=4, zero=1).design
+    for time, told in (
+        (1.2, "The best found in bf16 (t4 p4 d2, ZeRO-1): time +20 %, cost =."),
+        (1.6, "Trial 2 (32 x h200) does without fp8 by blocks: time +50 %, cost =."),
+    ):
+        wider = Wider(7, "bf16", {"iteration_time": time - 1, "cost.total": 0.0}, found)
+        assert list(describe_spared(studies.record([narrow, elsewhere]), narrow, wider)) == [told]
 
 
 def test_of_designs_that_are_as_near_the_best_in_all_objectives_is_named() -> None:
