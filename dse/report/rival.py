@@ -81,11 +81,19 @@ def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) 
 
 
 def _behind(record: StudyRecord, trial: TrialRecord) -> list[tuple[TrialRecord, str]]:
-    """The nearest feasible design of another kind, on the front or behind it, and in what it differs."""
+    """The nearest feasible design of another kind, on the front or behind it, and in what it differs.
+
+    One that its stack runs, if there is one among the nearest.
+    """
     if trial.workloads or trial.decided_document is None:
         return []
     kind = headline(trial.decided_document, KIND)
-    rival = nearest(record, trial, lambda other: headline(other.decided_document, KIND) != kind)
+
+    def differs(other: TrialRecord) -> bool:
+        return headline(other.decided_document, KIND) != kind
+
+    rival = nearest(record, trial, lambda other: differs(other) and not runs_otherwise(other))
+    rival = rival or nearest(record, trial, differs)
     if rival is None:
         return []
     return [(rival, ", ".join(compare([trial.decided_document, rival.decided_document], KIND).phrases[1][:_TOLD]))]

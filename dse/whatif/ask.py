@@ -89,7 +89,7 @@ def answers_about(
         recomputed=find_recomputation(record, space, built, simulate),
         usual=find_usual(record, space, built, simulate),
         as_run=find_as_run(record, built, simulate),
-        wider=find_wider(record, space, built, _Memory(evaluator, IN_16_BITS, note)),
+        wider=find_wider(record, space, built, _Memory(evaluator, IN_16_BITS, note), starts),
     )
 
 

@@ -144,17 +144,28 @@ class Climb:
         return min(found, key=lambda ranked: ranked[0], default=None)
 
     def _climb(self, best: Ranked) -> Ranked:
-        """The first better neighbour of each design, until none is better or the simulations are used up."""
-        while True:
-            for neighbour in _neighbours(self.space, best[1]):
+        """The first better neighbour of each design, until none is better or the simulations are used up.
+
+        Where no design is feasible yet, neighbours that miss as much are gone on from, too: one key alone may be no
+        step, as stages that are to be solved before there can be more of them.
+        """
+        level, seen = [best], {self._text(best)}
+        while level:
+            for neighbour in _neighbours(self.space, level.pop()[1]):
                 if not self._may_look(self.most):
                     return best
                 ranked = self._look(neighbour) if self.named(neighbour.design) == self.kind else None
                 if ranked is not None and ranked[0] < best[0]:
-                    best = ranked
+                    best, level = ranked, [ranked]
                     break
-            else:
-                return best
+                if ranked is not None and ranked[0] == best[0] and best[0][0] and self._text(ranked) not in seen:
+                    seen.add(self._text(ranked))
+                    level.insert(0, ranked)
+        return best
+
+    @staticmethod
+    def _text(ranked: Ranked) -> str:
+        return json.dumps(ranked[1].design, sort_keys=True)
 
     def _may_look(self, most: int) -> bool:
         return not self._done and self.simulated < most and self.looked < most * _LOOKS

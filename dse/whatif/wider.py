@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Wider
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Ranked, Simulate, behind_knee, loss_against
+from dse.whatif.climb import Climb, Ranked, Simulate, behind_knee, by_kind, loss_against
 from simcore.check.load import parse_design
 from simcore.document.field import NARROW
 from simcore.document.problem import Refusal
 from simcore.workload.base import kind_of
 
 WIDE = "bf16"
-SIMULATIONS = 60
+SIMULATIONS = 160
 """Most simulations of the search for the best design in 16 bits, where the space has such designs."""
 _OWN = 500
 """Trials of the study that are looked at, the nearest to its front."""
 _PATH = "workload.precision"
 
 
-def find_wider(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Wider | None:
-    """The best design in 16 bits that is found near a trial: the trial itself in them, where the space has no other.
+def find_wider(
+    record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate, starts: Sequence[TrialRecord]
+) -> Wider | None:
+    """The best design in 16 bits that is found: a trial itself in them, where the space has no other.
 
-    None of a trial that has them, or serves, or where its NPU has no such peak. `simulate` evaluates a document; where
-    it says that one is of unsound form (`UnsoundError`), there is none.
+    It is searched for from `starts` (`find_starts`) and from the best of the study. None of a trial that has 16 bits,
+    or serves, or where its NPU has no such peak. `simulate` evaluates a document; where it says that one is of unsound
+    form (`UnsoundError`), there is none.
     """
     design = None if trial.design is None else parse_design(trial.design)[0]
     if trial.design is None or design is None or design.jobs is not None or not kind_of(design.workload).trained:
@@ -42,7 +45,7 @@ def find_wider(record: StudyRecord, space: Space, trial: TrialRecord, simulate: 
     if _PATH in trial.params:
         start = TrialRecord(-1, "cut", {}, {**trial.params, _PATH: WIDE}, {}, wide)
         climb = Climb(record, space, simulate, precision_of, WIDE, SIMULATIONS)
-        found = climb.run([start], _best_of_study(record))
+        found = climb.run([start, *by_kind(starts, precision_of).get(WIDE, ())], _best_of_study(record))
         if found is not None and found[0][0] == 0:
             return Wider(trial.number, WIDE, loss_against(record, trial, found[1].values), found[1].design)
     if outcome.state != "feasible":
