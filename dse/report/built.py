@@ -52,7 +52,7 @@ def describe_build(trial: TrialRecord) -> str:
     if fabric := ", ".join(dict.fromkeys(_describe_fabric(document))):
         what = f"{what} ({fabric})"
     if trial.workloads:
-        return f"Build trial {trial.number}: {what}; each workload runs with software of its own."
+        return f"Build trial {trial.number}: {what}; {'; '.join(_describe_workloads(trial))}."
     if jobs := BY_NAME["jobs"].read(document):
         rest = _describe_rest(document)
         return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
@@ -63,6 +63,13 @@ def describe_build(trial: TrialRecord) -> str:
     how = ", ".join(part for part in (_degrees(document), headline(document, said), *_describe_use(trial)) if part)
     for_what = headline(document, _JOB) or "the workload"
     return f"Build trial {trial.number} for {for_what}: {what}{f', with {how}' if how else ''}{_describe_care(trial)}."
+
+
+def _describe_workloads(trial: TrialRecord) -> Iterator[str]:
+    """How each of the workloads that a cluster is bought for uses it."""
+    for name, part in trial.parts:
+        how = headline(part.design, [name for name in ("ZeRO",) if BY_NAME[name].read(part.design or {}) != "0"])
+        yield f"{clean_text(name)} with {', '.join(filter(None, (_degrees(part.design or {}), how)))}"
 
 
 def _describe_npu(trial: TrialRecord) -> str:
@@ -154,5 +161,17 @@ def _degrees(document: Document) -> str:
     if not isinstance(parallelism, Mapping):
         return ""
     known = {name: parallelism.get(name, 1) for name in DEGREES}
-    said = " x ".join(f"{name} {clean_text(degree)}" for name, degree in known.items() if degree != 1)
-    return said or "no parallelism"
+    nodes = _nodes_of_tensor(document, known["tensor"])
+    over = {"tensor": f" (over {nodes} nodes)" if nodes > 1 else ""}
+    said = [f"{name} {clean_text(degree)}{over.get(name, '')}" for name, degree in known.items() if degree != 1]
+    return " x ".join(said) or "no parallelism"
+
+
+def _nodes_of_tensor(document: Document, degree: Any) -> int:
+    """Over how many nodes a tensor group goes, where it is innermost and nodes are joined to others; else 1."""
+    dimensions, placement = dimensions_of(document), value_at(document, "cluster.placement") or ("tensor",)
+    sizes = [each.get("size") for each in dimensions if each.get("tier") != "pod"]
+    inside = [size for size in sizes if isinstance(size, int)]
+    if not isinstance(degree, int) or placement[0] != "tensor" or not 0 < len(inside) == len(sizes) < len(dimensions):
+        return 1
+    return -(-degree // prod(inside))

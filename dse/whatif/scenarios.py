@@ -15,8 +15,8 @@ objectives, each in units of `dse.evaluate.pareto.compromise_units`: lengths in 
 that is worth its price, for the front as predicted may be short where designs are unsure. Of equals it is the one that
 is surer to keep the limits (`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
-The best design of each machine, and with each stack, that the front leaves out (`dse.whatif.machines`) is compared with
-the front in the same scenarios, beside the contenders.
+The best design of each machine that the front leaves out (`dse.whatif.machines`) is a contender that is not picked.
+The best with each stack that it leaves out is compared with the front in the same scenarios.
 
 Nothing is simulated here, and all follows from the journal: the same on every machine.
 """
@@ -87,7 +87,7 @@ def ask_scenarios(
     machines = _machines(elsewhere.best, others, members, machine_of)
     stacks = _machines(elsewhere.stacks, _lost(record, _draw(elsewhere.stacks, drawn, note), drawn), members, stack_of)
     built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, others], axis=1), members.shape[1])
-    compared = _compare(record, trials, len(front), lost, kept, drawn)
+    compared = _compare(record, trials, len(front), (lost, others), kept, drawn)
     return replace(
         compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked, stacks=stacks
     )
@@ -126,14 +126,18 @@ def _compare(
     record: StudyRecord,
     trials: Sequence[TrialRecord],
     members: int,
-    lost: Floats,
+    losses: tuple[Floats, Floats],
     kept_limits: Sequence[Mapping[str, float]],
     drawn: draws.Scenarios,
 ) -> Scenarios:
-    """The answers of `lost[objectives, contenders, count]`, each to be minimised, of which the first are members."""
-    numbers = tuple(trial.number for trial in trials)
-    on_front = np.mean([front_mask(lost[:, :, scenario].T) for scenario in range(lost.shape[2])], axis=0)
-    regrets = regret(lost)
+    """The answers of `losses`, `[objectives, contenders, count]`, each to be minimised, of which the first are members.
+
+    The second losses are those of designs elsewhere, which may be better in a scenario, too.
+    """
+    numbers, (lost, _) = tuple(trial.number for trial in trials), losses
+    everywhere = np.concatenate(losses, axis=1)
+    on_front = np.mean([front_mask(everywhere[..., scenario].T) for scenario in range(lost.shape[2])], axis=0)
+    regrets = regret(everywhere)
     sure = {
         trial.number: Sureness(
             interval_of(trial),

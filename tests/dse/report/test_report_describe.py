@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import report_studies as studies
 
 from dse.report.aspects import ASPECTS
+from dse.report.built import describe_build
 from dse.report.describe import compare, describe, headline
 from dse.report.reasons import breakdown, describe_bound, describe_reason
 from simcore.design.reliability import usual_reliability
@@ -221,3 +223,20 @@ def test_a_reason_leaves_out_what_does_not_apply() -> None:
 
 def test_a_reason_says_by_how_much_memory_overflows() -> None:
     assert "memory 25 % over its capacity" in describe_reason(studies.outcome(5.0, 2e7, peak=100 * 2**30).document())
+
+
+@pytest.mark.parametrize(
+    ("tensor", "changes", "said"),
+    [
+        (8, {}, "tensor 8 x"),
+        (16, {}, "tensor 16 (over 2 nodes) x"),
+        (12, {}, "tensor 12 (over 2 nodes) x"),
+        (16, {"placement": ["pipeline", "tensor", "context", "data"]}, "tensor 16 x"),
+    ],
+)
+def test_a_tensor_group_of_several_nodes_is_said(tensor: int, changes: dict[str, Any], said: str) -> None:
+    design = studies.design()
+    design["cluster"] |= changes
+    design["parallelism"]["tensor"] = tensor
+    trial = replace(studies.simulated(0, 1.0, 2e7), design=design)
+    assert f"with {said} pipeline 16" in describe_build(trial)

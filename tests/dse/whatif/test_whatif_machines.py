@@ -106,14 +106,23 @@ def times_of(record: StudyRecord, trials: list[TrialRecord]) -> NDArray[np.float
     )
 
 
-def test_contenders_and_shares_of_the_front_are_those_without_other_machines(
+def test_other_machines_make_no_design_surer_and_no_machine_less_sure_than_its_designs(
     fastest: tuple[StudyRecord, Path],
 ) -> None:
     record, folder = fastest
     asked, unasked = scenarios_of(record, folder), scenarios_of(record, folder, 0)
     assert not unasked.machines
-    assert replace(asked, machines=(), built={}) == unasked
+    alike = {"machines": (), "built": {}, "members": {}, "others": {}}
+    assert replace(asked, **alike) == replace(unasked, **alike)  # type: ignore[arg-type]
+    assert asked.known.keys() == unasked.known.keys()
+    for number, sure in asked.known.items():
+        alone = unasked.known[number]
+        assert replace(sure, on_front=0, regret=0, regret_p90=0) == replace(alone, on_front=0, regret=0, regret_p90=0)
+        assert sure.on_front <= alone.on_front
+        assert (sure.regret >= alone.regret, sure.regret_p90 >= alone.regret_p90) == (True, True)
+    assert any(sure.regret > unasked.known[number].regret for number, sure in asked.known.items())
     assert 0 < asked.built[FASTEST] <= 1
+    assert max(sure.on_front for sure in asked.members.values()) <= asked.built[FASTEST]
 
 
 def test_a_front_of_all_machines_leaves_none_out(tmp_path: Path) -> None:
