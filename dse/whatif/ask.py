@@ -143,7 +143,7 @@ class _Memory:
         self.simulated = 0
 
     def __call__(self, document: Mapping[str, Any]) -> Outcome:
-        """The outcome of a document. Raises `ValueError` where it is of unsound form."""
+        """The outcome of a document. Raises `UnsoundError` where it is of unsound form."""
         text = json.dumps(document, sort_keys=True)
         if text not in self._known:
             self._note(f"{self.simulated} of {self._allowed} simulations", self.simulated / self._allowed)

@@ -62,7 +62,9 @@ class Clos(SharedBlock):
         if self.pod and self.pod % self.leaf:
             yield Misfit("pod", f"pods of whole leaves of {self.leaf} NPUs", str(self.pod))
         if self.pod and size > self.pod and size % self.pod:
-            yield Misfit("pod", f"pods that divide the dimension ({size} NPUs)", str(self.pod))
+            whole = [pods * self.pod for pods in (size // self.pod, size // self.pod + 1)]
+            fix = f"choose {' or '.join(f'{one:,}' for one in whole)} for the dimension, or another size of pods"
+            yield Misfit("pod", f"whole pods in the dimension, which is {size:,} long", str(self.pod), fix)
         levels = 2 if self.pod else 1
         if len(self.thinned) > levels:
             expected = "one ratio, that of leaves" if levels == 1 else "two ratios, of leaves and of pods"

@@ -14,6 +14,7 @@ from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.barred import barred_notices
 from dse.space.space import Space, space_from
+from simcore.document.problem import Refusal
 from simcore.document.text import parse_document
 
 BASE: dict[str, Any] = {
@@ -108,7 +109,7 @@ def test_a_draw_without_a_value_is_no_design(monkeypatch: pytest.MonkeyPatch) ->
 
     def fill_two_of_three(self: Space, *given: Any, **named: Any) -> Any:
         if next(calls) % 3 == 0:
-            raise ValueError("an expression without a value")
+            raise Refusal("an expression with a value", "one without")
         return fill(self, *given, **named)
 
     monkeypatch.setattr(Space, "fill", fill_two_of_three)
