@@ -67,9 +67,12 @@ def describe_build(trial: TrialRecord) -> str:
 
 def _describe_workloads(trial: TrialRecord) -> Iterator[str]:
     """How each of the workloads that a cluster is bought for uses it."""
+    zero = BY_NAME["ZeRO"]
     for name, part in trial.parts:
-        how = headline(part.design, [name for name in ("ZeRO",) if BY_NAME[name].read(part.design or {}) != "0"])
-        yield f"{clean_text(name)} with {', '.join(filter(None, (_degrees(part.design or {}), how)))}"
+        document = part.design or {}
+        stage = zero.read(document)
+        how = [_degrees(document), *([] if stage in (None, zero.quiet) else [zero.phrase.format(stage)])]
+        yield f"{clean_text(name)} with {', '.join(filter(None, how))}"
 
 
 def _describe_npu(trial: TrialRecord) -> str:

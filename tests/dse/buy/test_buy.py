@@ -17,6 +17,7 @@ from dse.buy.regret import regrets
 from dse.evaluate.aggregate import aggregate
 from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
+from dse.report.built import describe_build
 from dse.report.choice import recommended
 from dse.report.machines import describe_machines
 from dse.report.summary import summarize
@@ -363,3 +364,14 @@ def test_of_several_workloads_each_has_its_design() -> None:
     assert several.design(several.best("cost.total")) == designs[0] != designs[1]
     with pytest.raises(dse.InputError, match=f"one of {', '.join(names)}, got 'other'"):
         several.design(several.best("cost.total"), "other")
+
+
+def test_the_first_sentence_says_how_each_workload_uses_the_cluster(record: StudyRecord) -> None:
+    trial = record.front[0]
+    uses = []
+    for name, part in trial.parts:
+        p = (part.design or {})["parallelism"]
+        cut = " x ".join(f"{key} {p[key]}" for key in ("tensor", "pipeline", "data") if p.get(key, 1) != 1)
+        uses.append(f"{name} with {cut}{f', ZeRO-{stage}' if (stage := p.get('zero', 0)) else ''}")
+    assert len(uses) == 2
+    assert describe_build(trial).endswith(f"; {uses[0]}; {uses[1]}.")
