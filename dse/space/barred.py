@@ -1,9 +1,8 @@
 """Values of a space that no design can have, as far as draws tell: what is better known before a search than after it.
 
 An NPU without a price, a stack that is not made for it, NICs that its node is not sold with: every design with such a
-value is cut, whatever its job. Of what a job breaks only keys are asked for that mean nothing for its kind of workload,
-since few drawn jobs are any. Where a space has few designs all are looked at, and names and switches for all
-that they break.
+value is cut, whatever its job. Of what a job breaks only keys are asked for that mean nothing for its workload, since
+few drawn jobs are any. Where a space has few designs all are looked at, and names and switches for all that they break.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from simcore.check.load import parse_design
 from simcore.cost.orderable import order_of
 from simcore.design.design import OF_JOB, Design
 from simcore.document.problem import Problem, Refusal, format_path
-from simcore.workload.rules import NO_EXPERTS, UNUSED
+from simcore.workload.rules import MODULES, NO_EXPERTS, UNUSED
 
 MOST, LEAST = 1000, 64
 """Designs that are drawn at most, and those with a value that are none before it is said."""
@@ -35,6 +34,8 @@ VALUES = 64
 """Values of a hole of which each is looked at; of more, as where it is continuous, none is."""
 SHOWN = 3
 _OF_JOB = (*OF_JOB, "jobs")
+_OPENED_BY = {"parallelism.recompute_modules": "parallelism.recompute"}
+"""Keys that say something beside one value of another key alone, which is no choice where they are wrong."""
 
 
 @dataclass
@@ -144,7 +145,8 @@ def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:
     for number, filled, design in _all_designs(plain) if few else _designs(plain, MOST):
         bought = unbuildable(design, asks_orders and not filled.solved)  # until then bandwidths are no one's
         broken = design_problems(design)
-        unused = {format_path(p.path): p for p in broken if p.rule == UNUSED}
+        unused = {format_path(p.path): p for p in broken if p.rule in (UNUSED, MODULES)}
+        unused |= {_OPENED_BY[path]: problem for path, problem in unused.items() if path in _OPENED_BY}
         for path, its in filled.params.items():
             named = few and isinstance(its, bool | str)  # a number is one of many, of which some suit no model
             of_job = next(iter(broken), None) if named else unused.get(path)

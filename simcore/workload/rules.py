@@ -16,6 +16,8 @@ UNUSED = "kind of workload"
 """The rule that keys have a meaning for the kind of workload."""
 NO_EXPERTS = "experts to spread"
 """The rule that what says how experts are spread has some."""
+MODULES = "modules to recompute"
+"""The rule that modules to recompute are the model's."""
 
 
 def batch_problems(design: Design) -> Iterator[Problem]:

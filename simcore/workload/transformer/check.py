@@ -11,7 +11,7 @@ from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import CHUNK_MASK
-from simcore.workload.rules import NO_EXPERTS, batch_problems, divides, precision_problems, stack_problems
+from simcore.workload.rules import MODULES, NO_EXPERTS, batch_problems, divides, precision_problems, stack_problems
 from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.staleness import unflushed_problems
@@ -320,9 +320,8 @@ def _recomputed_modules(design: Design) -> Iterator[Problem]:
     if p.recompute_modules is None or not p.recomputes_modules:
         return
     path: Path = ("parallelism", "recompute_modules")
-    rule = "modules to recompute"
     for name, lacking in missing_modules(model, p.recomputed_modules):
-        yield Problem(path, f"modules of the model, which has no {lacking}", name, "leave it out", rule=rule)
+        yield Problem(path, f"modules of the model, which has no {lacking}", name, "leave it out", rule=MODULES)
 
 
 def _switches(design: Design) -> Iterator[Problem]:

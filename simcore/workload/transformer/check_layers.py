@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange, SolvedStages, write_numbers
 from simcore.document.problem import Path, Problem
+from simcore.workload.rules import MODULES
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import has_experts
@@ -99,7 +100,7 @@ def _modules(design: Design, model: Transformer, its: LayerRange, path: Path) ->
     """Modules that a range recomputes are those of its layers."""
     if its.recompute_modules is None:
         return
-    where, rule = (*path, "recompute_modules"), "modules to recompute"
+    where, rule = (*path, "recompute_modules"), MODULES
     if (its.recompute or design.parallelism.recompute) != "selective":
         found = ", ".join(its.recompute_modules)
         yield Problem(where, "nothing unless recompute is selective", found, "use recompute: selective", rule=rule)

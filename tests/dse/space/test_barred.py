@@ -114,3 +114,21 @@ def test_a_draw_without_a_value_is_no_design(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Space, "fill", fill_two_of_three)
     assert notices(H100) == []
+
+
+@pytest.mark.parametrize(("model", "said"), [("glm-4.5-355b", True), ("deepseek-v3", False)])
+def test_a_way_to_recompute_whose_modules_the_model_lacks_is_named(model: str, said: bool) -> None:
+    parallelism = {
+        "tensor": {"powers_of_two": [1, 8]},
+        "pipeline": {"powers_of_two": [1, 16]},
+        "expert": {"powers_of_two": [1, 64]},
+        "microbatch": {"powers_of_two": [1, 8]},
+        "recompute": {"choice": ["selective", "full"]},
+        "recompute_modules": ["moe_act", "mla_up_proj"],
+    }
+    workload = {"model": model, "global_batch": 4096, "precision": "bf16"}
+    told = notices(H100 | {"npus": 512}, workload=workload, parallelism=parallelism)
+    found = [text for text in told if text.startswith("parallelism.recompute selective: none of ")]
+    assert [("modules of the model, which has no latent_attention" in text) for text in found] == (
+        [True] if said else []
+    )
