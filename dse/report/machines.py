@@ -19,6 +19,8 @@ from dse.whatif.answers import Machine
 from dse.whatif.machines import machine_of
 
 _SHOWN = 4
+_BRIEF = 2
+"""Objectives up to which each machine that is named has its values; of more the first one alone."""
 
 
 def describe_machines(record: StudyRecord, summary: Summary) -> str:
@@ -110,14 +112,22 @@ def _describe_found(record: StudyRecord, what: str, found: Sequence[Machine], pr
     if not found:
         return ""
     first, *others = found
-    values = ", ".join(format_with_unit(first.values[o.name], o.unit, o.name) for o in record.objectives)
     often = format_percent(first.on_front)
-    told = [f"{_named(first, precision, values)} belongs on the front in {often} of the scenarios"]
-    told += [f"{_named(machine, precision)} in {format_percent(machine.on_front)}" for machine in others[: _SHOWN - 1]]
+    told = [f"{_named(first, precision, _values(record, first))} belongs on the front in {often} of the scenarios"]
+    brief = len(record.objectives) <= _BRIEF
+    told += [
+        f"{_named(machine, precision, _values(record, machine) if brief else '')} in {format_percent(machine.on_front)}"
+        for machine in others[: _SHOWN - 1]
+    ]
     left = others[_SHOWN - 1 :]
     rarely = "more rarely" if left and left[0].on_front < others[_SHOWN - 2].on_front else "as rarely"
     told += [f"{len(left)} {'other' if len(left) == 1 else 'others'} {rarely}"] if left else []
     return f"{what}: {', '.join(told)}"
+
+
+def _values(record: StudyRecord, machine: Machine) -> str:
+    """The objectives of the best design on a machine."""
+    return ", ".join(format_with_unit(machine.values[o.name], o.unit, o.name) for o in record.objectives)
 
 
 def _named(machine: Machine, precision: str, values: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.export import as_run, target_of
 from dse.whatif.answers import AsRun
@@ -9,6 +10,7 @@ from dse.whatif.batches import describe_broken
 from dse.whatif.climb import Simulate, loss_against
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError, Refusal
+from simcore.layout.settle import settle
 
 
 def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> AsRun | None:
@@ -16,6 +18,17 @@ def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> 
 
     `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), there is none.
     """
+    outcome = simulate_as_run(trial, simulate)
+    if outcome is None:
+        return None
+    if outcome.state != "feasible":
+        return AsRun(trial.number, None, describe_broken(outcome))
+    loss = loss_against(record, trial, outcome.values)
+    return AsRun(trial.number, loss) if any(loss.values()) else None
+
+
+def simulate_as_run(trial: TrialRecord, simulate: Simulate) -> Outcome | None:
+    """What a design comes to as its stack runs it; None where it is the same, or no export knows the stack or takes it."""
     design = None if trial.design is None else parse_design(trial.design)[0]
     if trial.design is None or design is None or design.jobs is not None:
         return None
@@ -23,14 +36,11 @@ def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> 
     if target is None:
         return None
     try:
-        its = as_run(design, target).document()
+        its, own = as_run(design, target).document(), settle(design).document()
         workload = {**trial.design["workload"], "precision": its["workload"]["precision"]}
+        if its["parallelism"] == own["parallelism"] and workload == trial.design["workload"]:
+            return None
         outcome = simulate({**trial.design, "workload": workload, "parallelism": its["parallelism"]})
     except (Refusal, InputError):
         return None
-    if outcome.state == "failed":
-        return None
-    if outcome.state != "feasible":
-        return AsRun(trial.number, None, describe_broken(outcome))
-    loss = loss_against(record, trial, outcome.values)
-    return AsRun(trial.number, loss) if any(loss.values()) else None
+    return None if outcome.state == "failed" else outcome

@@ -17,12 +17,14 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from dse.evaluate.pareto import ALIKE
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.barred import asks_for_orders, unbuildable
 from dse.space.fill import template_count
 from dse.space.space import Space
+from dse.whatif.as_run import simulate_as_run
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, by_kind
+from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, by_kind, loss_against
 from simcore.check.load import parse_design
 from simcore.design.node import nodes_sold_with
 
@@ -107,12 +109,23 @@ def best_elsewhere(
         if found is None:
             barred[name] = ""
         elif found[0][0] == 0:
-            best.append(replace(found[1], number=-1 - len(best)))
+            known = _as_run(record, found[1], simulate) if climb.simulated < each else found[1]
+            best.append(replace(known, number=-1 - len(best)))
         else:
             barred[name] = _why_barred(found[1], space, climb.limits_beyond(found[1]))
     open_stacks = template_count(space.template.get("software")) > 1  # else a stack is its machine's usual one
     stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values()) if open_stacks else ()
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
+
+
+def _as_run(record: StudyRecord, found: TrialRecord, simulate: Simulate) -> TrialRecord:
+    """A design as its stack runs it, where that is worse by at most `ALIKE` in each objective; else as it is."""
+    outcome = simulate_as_run(found, simulate)
+    if outcome is None or outcome.state != "feasible" or outcome.design == found.design:
+        return found
+    if max(loss_against(record, found, outcome.values).values()) > ALIKE:
+        return found
+    return replace(found, values=outcome.values, design=outcome.design, metrics=outcome.metrics)
 
 
 def _why_barred(nearest: TrialRecord, space: Space, beyond: Sequence[str]) -> str:

@@ -15,6 +15,8 @@ from dse.space.objective import Objective
 from dse.space.space import Space, load_space
 from dse.whatif.answers import AsRun
 from dse.whatif.as_run import find_as_run
+from dse.whatif.climb import Climb
+from dse.whatif.machines import best_elsewhere
 from dse.whatif.wider import find_wider
 from simcore.check.load import design_from
 from simcore.simulate import simulate
@@ -104,3 +106,25 @@ def test_in_16_bits_a_space_that_has_them_has_better_designs_than_the_one_to_bui
     assert best != 8
     assert (found.design or {})["parallelism"]["tensor"] == best
     assert found.loss == {"iteration_time": pytest.approx(times[best] / own.values["iteration_time"] - 1)}
+
+
+@pytest.mark.parametrize(("loss", "kept"), [(0.02, False), (0.03, True)])
+def test_the_best_design_on_a_machine_is_told_as_its_stack_runs_it_unless_that_costs_much(
+    loss: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = trial(schedule="dualpipe-v", interleave=2)
+    elsewhere = replace(trial("h200", schedule="dualpipe-v", interleave=2), number=8)
+
+    def simulate_as(document: Any) -> Outcome:
+        outcome = evaluated(document)
+        schedule = document["parallelism"]["schedule"]
+        time = 1.0 if schedule == "dualpipe-v" else 1.0 + loss
+        return replace(outcome, values={"iteration_time": time * (1 if document is own.design else 2)})
+
+    record = studies.record([replace(own, values={"iteration_time": 1.0})], objectives=OBJECTIVES)
+    monkeypatch.setattr(
+        Climb, "run", lambda self, starts, best=None: ((0, 1.0), replace(elsewhere, values={"iteration_time": 2.0}))
+    )
+    (found,) = best_elsewhere(record, space_of("fp8"), simulate_as, 80, [elsewhere]).best
+    assert ((found.design or {})["parallelism"]["schedule"] == "dualpipe-v") is kept
+    assert found.values["iteration_time"] == pytest.approx(2.0 if kept else 2.0 * (1 + loss))

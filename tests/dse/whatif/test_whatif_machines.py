@@ -20,6 +20,7 @@ from dse.report.decision import describe_decision
 from dse.report.front import pareto_json
 from dse.report.machines import describe_machines
 from dse.report.summary import summarize
+from dse.report.units import format_with_unit
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -143,8 +144,12 @@ def told(record: StudyRecord, folder: Path, **changes: Any) -> str:
 def test_the_decision_says_how_often_another_machine_belongs_on_the_front(fastest: tuple[StudyRecord, Path]) -> None:
     record, folder = fastest
     text = told(record, folder, on_front=0.125)
-    assert text.startswith("Other machines, by the best designs found on them: a100-80gb (")
-    assert " belongs on the front in 12 % of the scenarios, v100-32gb (data sheet alone) in 12 %; " in text
+    found = {machine.name: machine for machine in scenarios_of(record, folder).machines}
+    values = {name: format_with_unit(machine.values["iteration_time"], "s") for name, machine in found.items()}
+    assert text.startswith(
+        f"Other machines, by the best designs found on them: a100-80gb ({values['a100-80gb']}) belongs on the front in "
+        f"12 % of the scenarios, v100-32gb ({values['v100-32gb']}; data sheet alone) in 12 %; "
+    )
     assert "; h100-80gb, which is to be built, " in text
     summary = summarize(record, answer_what_if(record, folder))
     assert describe_machines(record, summary) in describe_decision(record, summary).sentences
