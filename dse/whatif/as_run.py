@@ -28,7 +28,7 @@ def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> 
 
 
 def simulate_as_run(trial: TrialRecord, simulate: Simulate) -> Outcome | None:
-    """What a design comes to as its stack runs it; None where it is the same, or no export knows the stack or takes it."""
+    """What a design comes to as its stack runs it; None where that is the same, or no export knows it."""
     design = None if trial.design is None else parse_design(trial.design)[0]
     if trial.design is None or design is None or design.jobs is not None:
         return None
