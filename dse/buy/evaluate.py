@@ -27,7 +27,7 @@ from dse.space.order import ORDERABLE
 from dse.space.screen import is_known_before
 from dse.space.space import Space
 from simcore.bounds.design import bound_any_design
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.cost.orderable import order_of
 from simcore.cost.price import price_problems
 from simcore.design.design import Design
@@ -113,9 +113,7 @@ class Buyer:
         space = replace(
             self.space.space_of_job(job), template={**document, **job.template}, objectives=(self.tuner.tune,)
         )
-        first, problems = parse_design(space.fill(FixedDraw()).document)
-        if first is None:
-            raise ValueError(f"space '{space.name}' gave a document of unsound form: {problems[0]}")
+        first = parse_sound(space.fill(FixedDraw()).document)
         entry = self._rule_out(first) or self.tuner(space, job, document, first)
         if entry.outcome.state != "cut":
             return entry

@@ -22,7 +22,7 @@ from dse.space.screen import design_problems, exact_metrics
 from dse.space.sections import SOFTWARE_SECTIONS
 from dse.space.space import Space
 from simcore.bounds.design import bound, bound_on_any_network
-from simcore.check.load import parse_design
+from simcore.check.load import parse_sound
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
@@ -87,9 +87,7 @@ def enumerate_software(space: Space, tune: Objective) -> Software:
     count = 0
     for number, filled in enumerate(space.enumerate()):
         count += 1
-        design, problems = parse_design(filled.document)
-        if design is None:
-            raise ValueError(f"space '{space.name}' gave a document of unsound form: {problems[0]}")
+        design = parse_sound(filled.document)
         violation = _violation(design, constraints)
         if violation <= 0:
             found.append(SoftwareCandidate(number, filled.params, design, ideal_loss(design, tune)))

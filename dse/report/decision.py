@@ -34,7 +34,7 @@ from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import AS_WELL, LOOKED_AT
 from dse.report.orders import describe_orders, is_bought
-from dse.report.payoff import Payoff, costs_more, paying, payoff
+from dse.report.payoff import Payoff, is_told_beside, paying, payoff
 from dse.report.power import describe_draw
 from dse.report.quickest import buy_the_same, is_spent_anyway, saves_power, times_as_long
 from dse.report.reasons import describe_load, fullness
@@ -140,7 +140,8 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
             _why_busier(record, picked, trial) or _why_surer(summary, number, trial) or _why_passed_over(picked, trial)
         )
         if all(member.number != number for member in summary.front):
-            return f"Trial {number}, the robust pick, is not built: {why}."
+            robust = ", the robust pick," if number == summary.what_if.robust else ""
+            return f"Trial {number}{robust} is not built: {why}."
         return f"Trial {number} of the front is better by less than {format_percent(share)}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)
     if not old:
@@ -283,7 +284,7 @@ def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
     if sure.regret_p90 < _ON:
         return "in nine of ten scenarios no other is better in everything"
     behind = f"{format_percent(sure.regret_p90)} behind"
-    if not sure.on_front:  # it was chosen beside the front, for what no objective counts
+    if not sure.on_front:  # chosen for what no objective counts, or always behind a design on another machine
         return f"at most {behind} the front in nine of ten scenarios"
     return f"on the front in {format_percent(sure.on_front)} of the scenarios, at most {behind} it in nine of ten"
 
@@ -304,7 +305,7 @@ def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     found = families(record, summary)
     pay = payoff(record, summary)
     stands_for = pick_of_front(record, summary)
-    dearer = None if pay is None or costs_more(record, trial, pay.trial, (pay.price, pay.bought)) else pay
+    dearer = None if pay is None or not is_told_beside(record, trial, pay) else pay
     clauses = []
     if dearer is not None:
         doubt = describe_doubt(dearer.bought, summary, trial, dearer.trial)

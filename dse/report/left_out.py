@@ -11,7 +11,7 @@ from dse.report.units import format_percent
 def describe_sizes(summary: Summary) -> str:
     """The numbers of NPUs on which no design fits, and what would make one; empty without any."""
     sizes = summary.what_if.sizes
-    told = [f"{size} (by {format_percent(unfit.missing)})" for size, unfit in sizes.items()]
+    told = [f"{size} ({format_percent(unfit.missing)} more is needed)" for size, unfit in sizes.items()]
     mends = {unfit.mend for unfit in sizes.values()}
     mend = f"; with {mends.pop()}, which the space leaves out, one would" if len(mends) == 1 and all(mends) else ""
     return f"No design was found that fits the memory of {', nor of '.join(told)}{mend}." if told else ""

@@ -14,7 +14,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.nearest import AS_WELL, READ
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
-from dse.space.objective import Objective
+from dse.space.objective import Objective, losses
 from dse.whatif.batches import rivals
 from simcore.metrics import CLUSTER, METRICS, exponent_of, is_of
 
@@ -37,7 +37,7 @@ class Payoff:
     after: float | None
     """Percent that a percent more buys; None where this is the dearest design."""
     beyond: bool = False
-    """Whether the front has a dearer and better design yet, which its stack does not run."""
+    """Whether the dearest of the front's hull is a design that its stack does not run."""
 
 
 def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
@@ -53,18 +53,26 @@ def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
     own = _point(start, price, bought)
     here = next((point for point in reversed(hull) if point[0] <= own[0] + SAME_PRICE), own)
     last = None
-    for before, point in pairwise([here, *(point for point in hull if point[0] > own[0] + SAME_PRICE)]):
+    dearer = (point for point in hull if point[0] > own[0] + SAME_PRICE and point[1] < own[1])
+    for before, point in pairwise([here, *dearer]):
         if costs_more(record, start, point[2], (price, bought)) or before[1] - point[1] < point[0] - before[0]:
             break
         last = point[2].number
     return last
 
 
+def is_told_beside(record: StudyRecord, trial: TrialRecord, pay: Payoff) -> bool:
+    """Whether the design where money stops to pay costs no more of anything else than a trial, nor is worse in both."""
+    of_trial, of_other = losses((pay.price, pay.bought), [trial.values, pay.trial.values])
+    worse = bool((of_other >= of_trial).all() and (of_other > of_trial).any())
+    return not worse and not costs_more(record, trial, pay.trial, (pay.price, pay.bought))
+
+
 def costs_more(record: StudyRecord, one: TrialRecord, other: TrialRecord, beside: tuple[Objective, ...]) -> bool:
     """Whether another trial is worse than one in an objective `beside` these, by more than `AS_WELL`."""
-    losses = record.losses((one, other))
+    found = record.losses((one, other))
     rest = [place for place, objective in enumerate(record.objectives) if objective not in beside]
-    return bool((losses[1, rest] > losses[0, rest] + AS_WELL * abs(losses[0, rest])).any())
+    return bool((found[1, rest] > found[0, rest] + AS_WELL * abs(found[0, rest])).any())
 
 
 def _point(trial: TrialRecord, price: Objective, bought: Objective) -> _Point:
@@ -106,10 +114,11 @@ def _is_price(name: str) -> bool:
 
 
 def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
-    """Where more money stops to pay; None where the objectives are no price and time, or the front is one design.
+    """Where more money stops to pay; None where the objectives are no price and time, or the hull is one design.
 
     The answer is read off the convex hull of the front, both objectives as logarithms, where what a percent buys only
-    falls: between neighbours it is noise. Designs that their stacks do not run are left out, unless all are such.
+    falls: between neighbours it is noise. Designs that their stacks do not run are left out, unless all are such; what
+    they dominate may then be on the hull.
     """
     found = _priced_hull(record, summary)
     if found is None or len(found.hull) < 2:

@@ -41,7 +41,7 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
     rivals = [(by_number[family.chosen], family.name) for family in others]
     if not rivals or _distances(record, trial, rivals)[1].min() >= _FAR:
-        rivals += _behind(record, trial)
+        rivals += _behind(record, trial, equal)
     if not rivals:
         return ""
     points = record.losses((trial, *(rival for rival, _ in rivals)))
@@ -80,17 +80,17 @@ def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) 
     return next((place for place in order if far[place] < _FAR and not runs_otherwise(rivals[place])), order[0])
 
 
-def _behind(record: StudyRecord, trial: TrialRecord) -> list[tuple[TrialRecord, str]]:
-    """The nearest feasible design of another kind, on the front or behind it, and in what it differs.
+def _behind(record: StudyRecord, trial: TrialRecord, equal: Sequence[int | None]) -> list[tuple[TrialRecord, str]]:
+    """The nearest feasible design of another kind behind the front, and in what it differs; none of those `equal`.
 
     One that its stack runs, if there is one among the nearest.
     """
     if trial.workloads or trial.decided_document is None:
         return []
-    kind = headline(trial.decided_document, KIND)
+    kind, known = headline(trial.decided_document, KIND), {*equal, *(member.number for member in record.front)}
 
     def differs(other: TrialRecord) -> bool:
-        return headline(other.decided_document, KIND) != kind
+        return other.number not in known and headline(other.decided_document, KIND) != kind
 
     rival = nearest(record, trial, lambda other: differs(other) and not runs_otherwise(other))
     rival = rival or nearest(record, trial, differs)

@@ -137,13 +137,14 @@ def clean_text(text: object) -> str:
 def shorten_text(text: object, length: int) -> str:
     """`text`, cleaned, in at most `length` characters; it ends with a whole entry or word where one ends near there.
 
-    A bracket is closed.
+    One bracket that is open there is closed.
     """
     whole = clean_text(text)
     if len(whole) <= length:
         return whole
-    kept = _cut(whole, length - 1)
-    return f"{_cut(whole, length - 2)}…)" if kept.count("(") > kept.count(")") else f"{kept}…"
+    kept, shorter = _cut(whole, length - 1), _cut(whole, length - 2)
+    is_open = shorter.count("(") == shorter.count(")") + 1
+    return f"{shorter}…)" if is_open and kept.count("(") > kept.count(")") else f"{kept}…"
 
 
 def _cut(text: str, length: int) -> str:

@@ -35,7 +35,7 @@ VALUES = 64
 SHOWN = 3
 _OF_JOB = (*OF_JOB, "jobs")
 _OPENED_BY = {"parallelism.recompute_modules": "parallelism.recompute"}
-"""Keys that say something beside one value of another key alone, which is no choice where they are wrong."""
+"""Key -> the key of which one value alone gives it a meaning: where it is wrong, that value is no choice."""
 
 
 @dataclass

@@ -215,7 +215,9 @@ def _describe_zero(divisor: ast.expr, lookup: Lookup) -> str:
     found: dict[Path, None] = {}
     _collect(divisor, found)
     own = path_of(divisor)
-    made = ", ".join(f"{format_path(path)} is {lookup(path):g}" for path in found if path != own)
+    known = {path: lookup(path) for path in found if path != own}
+    told = {path: f"{value:g}" if isinstance(value, int | float) else str(value) for path, value in known.items()}
+    made = ", ".join(f"{format_path(path)} is {text}" for path, text in told.items())
     return f"0 for '{ast.unparse(divisor)}'" + (f" ({made})" if made else "")
 
 

@@ -62,9 +62,9 @@ class Sureness:
     interval: tuple[float, float] | None
     """Iteration time [s] in nine of ten cases, as the prediction says; None where the design has none."""
     on_front: float
-    """Share of the scenarios in which no other contender dominates it."""
+    """Share of the scenarios in which no other contender, and no design found on another machine, dominates it."""
     regret: float
-    """By which share it is worse than another contender in every objective at once, on average; 0 where none is."""
+    """By which share it is worse than another of these in every objective at once, on average; 0 where it is not."""
     regret_p90: float
     """The same, in the worst but one of ten scenarios."""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)

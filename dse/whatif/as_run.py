@@ -16,7 +16,7 @@ from simcore.layout.settle import settle
 def find_as_run(record: StudyRecord, trial: TrialRecord, simulate: Simulate) -> AsRun | None:
     """A trial's design as its stack runs it; None where it is the same, or no export knows the stack or takes it.
 
-    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), there is none.
+    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), none exists.
     """
     outcome = simulate_as_run(trial, simulate)
     if outcome is None:

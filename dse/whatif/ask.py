@@ -51,9 +51,10 @@ def answers_about(
 ) -> WhatIf:
     """The answers about a study of `space`, with at most `simulations`.
 
-    Unless told, engine `fast` takes `SIMULATIONS`, and some more for each machine that the front leaves out
-    (`dse.whatif.machines`). `note` is told how far they are. The design that is to be built by these answers (`choose`)
-    is among those that are compared, however far it is behind the front.
+    Unless told, engine `fast` takes `SIMULATIONS`, some more for each machine that the front leaves out
+    (`dse.whatif.machines`), and for 16 bits where fewer are built (`dse.whatif.wider`). `note` is told how far they
+    are. The design that is to be built by these answers (`choose`) is among those that are compared, however far it is
+    behind the front.
     """
     allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations
     if not record.front:
@@ -70,7 +71,8 @@ def answers_about(
     if unsure:
         return replace(asked, no_scenarios=unsure)
     left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
-    elsewhere = NOWHERE if why else best_elsewhere(record, space, _Memory(evaluator, left, note), left, starts)
+    beyond = _Memory(evaluator, left, note)
+    elsewhere = NOWHERE if why else best_elsewhere(record, space, beyond, left, starts)
     front, near = _order_front(record), rivals(record, CONTENDERS)
 
     def compared(beside: Sequence[TrialRecord] = ()) -> WhatIf:
@@ -84,12 +86,13 @@ def answers_about(
     found = first if built.number in first.scenarios.known else compared([built])
     if why:
         return found
+    wide = IN_16_BITS if simulations is None else allowed - simulate.simulated - beyond.simulated
     return replace(
         found,
         recomputed=find_recomputation(record, space, built, simulate),
         usual=find_usual(record, space, built, simulate),
         as_run=find_as_run(record, built, simulate),
-        wider=find_wider(record, space, built, _Memory(evaluator, IN_16_BITS, note), starts),
+        wider=find_wider(record, space, built, _Memory(evaluator, max(1, wide), note), starts, wide),
     )
 
 

@@ -141,26 +141,29 @@ class Climb:
         looked = [own, *(self._look(start) for start in starts if self._may_look(self.most // 2))]
         known = sorted((ranked for ranked in looked if ranked is not None), key=lambda ranked: ranked[0])
         found = [self._climb(ranked) for ranked in known[:_CLIMBS]]
-        return min(found, key=lambda ranked: ranked[0], default=None)
+        best = min(found, key=lambda ranked: ranked[0], default=None)
+        return best if best is None or best[0][0] == 0 else self._climb(best, level=True)
 
-    def _climb(self, best: Ranked) -> Ranked:
+    def _climb(self, best: Ranked, level: bool = False) -> Ranked:
         """The first better neighbour of each design, until none is better or the simulations are used up.
 
-        Where no design is feasible yet, neighbours that miss as much are gone on from, too: one key alone may be no
+        Over `level` ground, too, from neighbours that miss as much while no design is feasible: one key alone may be no
         step, as stages that are to be solved before there can be more of them.
         """
-        level, seen = [best], {self._text(best)}
-        while level:
-            for neighbour in _neighbours(self.space, level.pop()[1]):
+        waiting, seen = [best], {self._text(best)}
+        while waiting:
+            for neighbour in _neighbours(self.space, waiting.pop()[1]):
                 if not self._may_look(self.most):
                     return best
                 ranked = self._look(neighbour) if self.named(neighbour.design) == self.kind else None
                 if ranked is not None and ranked[0] < best[0]:
-                    best, level = ranked, [ranked]
-                    break
-                if ranked is not None and ranked[0] == best[0] and best[0][0] and self._text(ranked) not in seen:
+                    best, waiting = ranked, [ranked]
                     seen.add(self._text(ranked))
-                    level.insert(0, ranked)
+                    break
+                if level and ranked is not None and best[0][0] and ranked[0] == best[0]:
+                    if self._text(ranked) not in seen:
+                        waiting.insert(0, ranked)
+                    seen.add(self._text(ranked))
         return best
 
     @staticmethod

@@ -31,7 +31,7 @@ def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, si
     """The design with as few layers of each virtual stage recomputed as leave it no more than `FULL`.
 
     None where it is not worth telling. `simulate` evaluates a document; where it
-    says that one is of unsound form (`UnsoundError`), there is none.
+    says that one is of unsound form (`UnsoundError`), none exists.
     """
     asked = parallelism_of(space.template)
     if not _recomputes_all(trial) or "solve" in str(asked.get("recompute")) or "recompute_layers" in asked:

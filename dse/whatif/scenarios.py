@@ -3,7 +3,7 @@
 A *scenario* is one draw of everything that the model does not know for sure (`simcore.uncertainty`); the *contenders*
 are the front and the dominated designs nearest to it. In each scenario all of them are compared:
 
-- a design is *on the front* where no other contender dominates it;
+- a design is *on the front* where nothing else that counts dominates it: no contender, no design on another machine;
 - its *regret* is by which share it is worse than another contender that is nowhere better: the largest over the others
   of the smallest over the objectives that differ of worse / better - 1, and 0 where each other is worse in some;
 - one design is *better* than another in an objective where its value is.
@@ -15,8 +15,9 @@ objectives, each in units of `dse.evaluate.pareto.compromise_units`: lengths in 
 that is worth its price, for the front as predicted may be short where designs are unsure. Of equals it is the one that
 is surer to keep the limits (`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
-The best design of each machine that the front leaves out (`dse.whatif.machines`) is a contender that is not picked.
-The best with each stack that it leaves out is compared with the front in the same scenarios.
+The best design of each machine that the front leaves out (`dse.whatif.machines`) counts beside the contenders, for
+shares and regrets, and is not picked. The best with each stack that it leaves out is compared with the front in the
+same scenarios.
 
 Nothing is simulated here, and all follows from the journal: the same on every machine.
 """

@@ -27,7 +27,7 @@ _USUAL: tuple[tuple[str, str, Any], ...] = (
 def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> tuple[Usual, ...]:
     """The usual settings that no design of the space has, and with which `trial` is better (`is_worth_telling`).
 
-    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), there is none.
+    `simulate` evaluates a document; where it says that one is of unsound form (`UnsoundError`), none exists.
     """
     asked, own = parallelism_of(space.template), parallelism_of(trial.design)
     usual = [(key, value) for degree, key, value in _USUAL if key not in asked and own.get(degree, 1) > 1]

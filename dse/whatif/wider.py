@@ -24,13 +24,13 @@ _PATH = "workload.precision"
 
 
 def find_wider(
-    record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate, starts: Sequence[TrialRecord]
+    record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate, starts: Sequence[TrialRecord], most: int
 ) -> Wider | None:
-    """The best design in 16 bits that is found: a trial itself in them, where the space has no other.
+    """The best design in 16 bits that is found in `most` simulations: the trial's own, where the space has no others.
 
     It is searched for from `starts` (`find_starts`) and from the best of the study. None of a trial that has 16 bits,
     or serves, or where its NPU has no such peak. `simulate` evaluates a document; where it says that one is of unsound
-    form (`UnsoundError`), there is none.
+    form (`UnsoundError`), no such design exists.
     """
     design = None if trial.design is None else parse_design(trial.design)[0]
     if trial.design is None or design is None or design.jobs is not None or not kind_of(design.workload).trained:
@@ -42,9 +42,9 @@ def find_wider(
         outcome = simulate(wide)
     except Refusal:
         return None
-    if _PATH in trial.params:
+    if _PATH in trial.params and most > 0:
         start = TrialRecord(-1, "cut", {}, {**trial.params, _PATH: WIDE}, {}, wide)
-        climb = Climb(record, space, simulate, precision_of, WIDE, SIMULATIONS)
+        climb = Climb(record, space, simulate, precision_of, WIDE, most)
         found = climb.run([start, *by_kind(starts, precision_of).get(WIDE, ())], _best_of_study(record))
         if found is not None and found[0][0] == 0:
             return Wider(trial.number, WIDE, loss_against(record, trial, found[1].values), found[1].design)

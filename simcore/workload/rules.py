@@ -17,7 +17,7 @@ UNUSED = "kind of workload"
 NO_EXPERTS = "experts to spread"
 """The rule that what says how experts are spread has some."""
 MODULES = "modules to recompute"
-"""The rule that modules to recompute are the model's."""
+"""The rule that modules to recompute are the model's, and that they are recomputed."""
 
 
 def batch_problems(design: Design) -> Iterator[Problem]:

@@ -87,19 +87,19 @@ def test_in_16_bits_a_design_is_what_the_simulator_says() -> None:
     record = studies.record([own], objectives=OBJECTIVES)
     wide = time(changed(own, "workload", precision="bf16"))
     its = space_of("fp8")
-    found = find_wider(record, its, own, evaluated, ())
+    found = find_wider(record, its, own, evaluated, (), 160)
     assert found is not None
     assert found.loss == {"iteration_time": pytest.approx(wide / own.values["iteration_time"] - 1)}
     assert (found.trial, found.precision, (found.design or {})["parallelism"]["tensor"]) == (7, "bf16", 2)
     assert wide > own.values["iteration_time"]
-    assert find_wider(record, its, trial(precision="bf16"), evaluated, ()) is None
+    assert find_wider(record, its, trial(precision="bf16"), evaluated, (), 160) is None
 
 
 def test_in_16_bits_a_space_that_has_them_has_better_designs_than_the_one_to_build() -> None:
     its = space_of({"choice": ["bf16", "fp8"]}, {"powers_of_two": [1, 8]})
     own = replace(trial(tensor=8), params={"workload.precision": "fp8", "parallelism.tensor": 8})
     record = studies.record([own], objectives=OBJECTIVES)
-    found = find_wider(record, its, own, evaluated, ())
+    found = find_wider(record, its, own, evaluated, (), 160)
     assert found is not None
     times = {tensor: time(trial(precision="bf16", tensor=tensor).design) for tensor in (1, 2, 4, 8)}
     best = min(times, key=lambda tensor: times[tensor])

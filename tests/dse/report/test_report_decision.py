@@ -785,3 +785,43 @@ def test_a_job_that_would_leave_a_part_of_each_domain_empty_is_told_so_where_a_m
     scenarios = Scenarios(100, (0,), {}, 0, {}, barred={"gb200": str(caught.value.problems[0])})
     said = " ".join(decided(three(), replace(NOTHING, scenarios=scenarios)).sentences)
     assert "has 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 1,024 NPUs with 'domain: 64')." in said
+
+
+def unrun(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
+    for module in ("payoff", "choice", "rival"):
+        monkeypatch.setattr(f"dse.report.{module}.runs_otherwise", lambda trial: trial.number in numbers)
+
+
+def robust(count: int) -> WhatIf:
+    sure = {number: Sureness(None, 0.8, 0.01, 0.03) for number in range(count)}
+    better = {name: {(a, b): 0.95 for a in sure for b in sure} for name in ("iteration_time", "cost.total")}
+    return replace(NOTHING, scenarios=Scenarios(256, tuple(sure), sure, 0, better))
+
+
+def test_no_dearer_and_slower_design_is_built_because_the_robust_pick_is_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unrun(monkeypatch, 0)
+    far = studies.record(
+        [trial(0, 1.0, 2.5e7), trial(1, 1.5, 2.4e7, 4), trial(2, 1.05, 3.0e7, 2), trial(3, 4.0, 1.5e7, 16)]
+    )
+    assert paying(far, summarize(far, robust(4)), 0) is None
+    assert decided(far, robust(4)).trial == 0
+    slower = studies.record([trial(0, 1.0, 2e7), trial(1, 1.2, 2.1e7, 4), trial(2, 1.1, 2.6e7, 2)])
+    assert "ore money" not in " ".join(decided(slower).sentences)
+
+
+def test_a_rival_behind_the_front_is_told_where_none_on_it_is_near() -> None:
+    front = [trial(0, 1.0, 2e7), trial(1, 0.4, 2.25e7, 4), trial(2, 2.5, 1.95e7, 16)]
+    said = " ".join(decided(studies.record([*front, trial(3, 1.15, 2.3e7, 2)])).sentences)
+    assert "losest rival: trial 3 (" in said
+    assert "no rival is near" in " ".join(decided(studies.record([*front, trial(3, 2.0, 4e7, 2)])).sentences).lower()
+
+
+def test_a_design_that_was_passed_over_is_no_rival() -> None:
+    full = trial(1, 1.1, 2e7, 4, **filled(0.99))
+    record = studies.record([trial(0, 0.4, 4e7), full, trial(2, 2.5, 1.9e7, 16), trial(3, 1.105, 2.01e7, 2)])
+    decision = decided(record)
+    assert decision.trial == 3
+    assert "Trial 1 of the front is better" in " ".join(decision.sentences)
+    assert "rival: trial 1" not in " ".join(decision.sentences)

@@ -14,8 +14,9 @@ import pytest
 import yaml
 from tiny_spaces import TINY, at_most, tiny
 
+from dse.space.expression import Expression, make_lookup
 from dse.space.space import load_space, space_from
-from simcore.document.problem import InputError, format_path
+from simcore.document.problem import InputError, Refusal, format_path
 from simcore.document.text import parse_document
 
 
@@ -389,3 +390,9 @@ def test_a_list_of_parts_prices_no_split_of_free_bandwidths(tmp_path: FilePath, 
     assert "cluster.bandwidth: expected NICs, which a list of parts prices, got a split of free bandwidths" in str(
         error
     )
+
+
+def test_a_divisor_of_words_that_is_0_is_told_with_its_words() -> None:
+    expression = Expression("1 / (parallelism.recompute == 'full')")
+    with pytest.raises(Refusal, match=r"0 for .*parallelism.recompute is none"):
+        expression.value(make_lookup({"parallelism": {"recompute": "none"}}))
