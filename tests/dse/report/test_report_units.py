@@ -49,7 +49,6 @@ def test_a_value_has_the_unit_that_suits_it(value: float | None, unit: str, text
         ("selective (mlp/moe_act)", 20, "selective (mlp/…)"),
         ("fat_tree(64)", 10, "fat_tree(…"),
         ("a_topology(64, b(c/d)", 20, "a_topology(64,…)"),
-        ("a_topology(64 of b(c/d)/e", 22, "a_topology(64 of b(c/…"),
         ("a word_of_its_own", 12, "a word_of_…"),
         ("oneverylongword", 8, "onevery…"),
         ("short", 8, "short"),
