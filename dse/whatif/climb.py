@@ -20,7 +20,7 @@ from dse.space.draw import RandomDraw
 from dse.space.space import Space
 from dse.whatif.answers import DOES_NOT_FIT
 from dse.whatif.batches import describe_broken, rivals
-from dse.whatif.steps import Neighbour, steps_around
+from dse.whatif.steps import steps_around
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError, Refusal
 
@@ -98,16 +98,11 @@ def _neighbours(space: Space, trial: TrialRecord) -> Iterator[TrialRecord]:
     """The designs one step from a trial, not evaluated yet, as trials of no study."""
     near = steps_around(space, trial)
     for neighbour in () if near is None else near.neighbours():
-        yield _unknown(_params(trial, neighbour), neighbour.document)
+        yield _unknown(neighbour.params, neighbour.document)
 
 
 def _unknown(params: Mapping[str, Any], document: Any) -> TrialRecord:
-    return TrialRecord(-1, "cut", {}, params, {}, document)
-
-
-def _params(trial: TrialRecord, neighbour: Neighbour) -> dict[str, Any]:
-    after = {path: pair[1] for path, pair in neighbour.changes.items()}
-    return {path: value for path, value in {**trial.params, **after}.items() if value is not None}
+    return TrialRecord(-1, "cut", {}, dict(params), {}, document)
 
 
 @dataclass
@@ -141,34 +136,20 @@ class Climb:
         looked = [own, *(self._look(start) for start in starts if self._may_look(self.most // 2))]
         known = sorted((ranked for ranked in looked if ranked is not None), key=lambda ranked: ranked[0])
         found = [self._climb(ranked) for ranked in known[:_CLIMBS]]
-        best = min(found, key=lambda ranked: ranked[0], default=None)
-        return best if best is None or best[0][0] == 0 else self._climb(best, level=True)
+        return min(found, key=lambda ranked: ranked[0], default=None)
 
-    def _climb(self, best: Ranked, level: bool = False) -> Ranked:
-        """The first better neighbour of each design, until none is better or the simulations are used up.
-
-        Over `level` ground, too, from neighbours that miss as much while no design is feasible: one key alone may be no
-        step, as stages that are to be solved before there can be more of them.
-        """
-        waiting, seen = [best], {self._text(best)}
-        while waiting:
-            for neighbour in _neighbours(self.space, waiting.pop()[1]):
+    def _climb(self, best: Ranked) -> Ranked:
+        """The first better neighbour of each design, until none is better or the simulations are used up."""
+        while True:
+            for neighbour in _neighbours(self.space, best[1]):
                 if not self._may_look(self.most):
                     return best
                 ranked = self._look(neighbour) if self.named(neighbour.design) == self.kind else None
                 if ranked is not None and ranked[0] < best[0]:
-                    best, waiting = ranked, [ranked]
-                    seen.add(self._text(ranked))
+                    best = ranked
                     break
-                if level and ranked is not None and best[0][0] and ranked[0] == best[0]:
-                    if self._text(ranked) not in seen:
-                        waiting.insert(0, ranked)
-                    seen.add(self._text(ranked))
-        return best
-
-    @staticmethod
-    def _text(ranked: Ranked) -> str:
-        return json.dumps(ranked[1].design, sort_keys=True)
+            else:
+                return best
 
     def _may_look(self, most: int) -> bool:
         return not self._done and self.simulated < most and self.looked < most * _LOOKS

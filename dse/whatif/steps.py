@@ -39,6 +39,8 @@ class Neighbour:
     changes: Mapping[str, tuple[Any, Any]]
     """Path -> before and after, of every parameter that differs; None where a design has no such parameter."""
     document: Any
+    params: Mapping[str, Any]
+    """Path -> value of every parameter; of one that is there and null, too."""
 
 
 @dataclass
@@ -125,7 +127,7 @@ class StepsAround:
             changes = {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
             moved = tuple(path for path in map(format_path, self.drawn[name].paths) if path in changes)
             if moved:
-                yield Neighbour(moved, changes, filled.document)
+                yield Neighbour(moved, changes, filled.document, filled.params)
 
 
 def steps_around(space: Space, trial: TrialRecord) -> StepsAround | None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 import tiny_spaces
 import yaml
 from asked_studies import answer_what_if
 
 from dse.evaluate.evaluate import Outcome
-from dse.evaluate.record import VALID, State, StudyRecord, TrialRecord
+from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.decision import describe_decision
 from dse.report.front import pareto_json
 from dse.report.summary import Summary, summarize
@@ -104,34 +103,3 @@ def test_another_limit_does_not_lead_the_search_for_what_fits() -> None:
         only: Climb(record, space, simulate, lambda document: "", "", 8, only=only).run(starts) for only in ("", "fits")
     }
     assert {only: its and its[1].violations["fits"] for only, its in found.items()} == {"": 0.1, "fits": 0.0}
-
-
-def test_a_search_goes_over_level_ground_once_nothing_else_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One start is amid designs without end that miss as much; another one misses more, a step from a feasible one."""
-    named = {"g1": 0.0, "g0": 0.6}
-
-    def neighbours(_: object, trial: TrialRecord) -> Iterator[TrialRecord]:
-        name = str((trial.design or {})["name"])
-        others = ["g1"] if name == "g0" else [] if name == "g1" else [f"p{2 * int(name[1:]) + more}" for more in (1, 2)]
-        yield from map(start, others)
-
-    def start(name: str) -> TrialRecord:
-        return TrialRecord(-1, "cut", {}, {}, {}, {"name": name})
-
-    def simulate(document: Mapping[str, Any]) -> Outcome:
-        missed = named.get(document["name"], 0.5)
-        state: State = "infeasible" if missed else "feasible"
-        return Outcome("", state, {}, {VALID: 0.0, "power": missed}, dict(document), metrics={})
-
-    monkeypatch.setattr("dse.whatif.climb._neighbours", neighbours)
-    monkeypatch.setattr("dse.whatif.climb.behind_knee", lambda record, values: 0.0)
-    record, space = StudyRecord.__new__(StudyRecord), tiny_spaces.space()
-
-    def found(*starts: str, most: int = 80) -> str:
-        best = Climb(record, space, simulate, lambda _: "", "", most).run([start(name) for name in starts])
-        return "" if best is None else str((best[1].design or {})["name"])
-
-    assert found("p0", "g0") == "g1"
-    named["p6"] = 0.0  # three steps from p0, over designs that miss as much
-    assert found("p0") == "p6"
-    assert found("p0", most=6) == "p0"

@@ -165,3 +165,11 @@ def test_a_design_of_another_space_has_no_steps() -> None:
     trial = next(trial for trial in map(trial_of, of().enumerate()) if trial.params["parallelism.tensor"] == 8)
     assert steps_around(of(system={"collective": ["ring", "ring"], "chunks": 8}), trial) is None
     assert steps_around(of(parallelism={"tensor": 2, "pipeline": {"choice": [1, 2]}}), trial) is None
+
+
+def test_from_a_neighbour_in_which_an_open_key_is_null_there_are_neighbours_again() -> None:
+    space = of(parallelism={"tensor": {"choice": [1, 2]}, "bucket": {"choice": [None, "50 MB"]}})
+    first = next(trial for seed in range(99) if (trial := drawn(space, seed)).params["parallelism.bucket"] is not None)
+    (null,) = (near for near in neighbours(space, first) if near.params["parallelism.bucket"] is None)
+    again = TrialRecord(-1, "cut", {}, null.params, {}, null.document)
+    assert first.params in [near.params for near in neighbours(space, again)]
