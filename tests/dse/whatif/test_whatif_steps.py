@@ -168,8 +168,10 @@ def test_a_design_of_another_space_has_no_steps() -> None:
 
 
 def test_from_a_neighbour_in_which_an_open_key_is_null_there_are_neighbours_again() -> None:
-    space = of(parallelism={"tensor": {"choice": [1, 2]}, "bucket": {"choice": [None, "50 MB"]}})
-    first = next(trial for seed in range(99) if (trial := drawn(space, seed)).params["parallelism.bucket"] is not None)
-    (null,) = (near for near in neighbours(space, first) if near.params["parallelism.bucket"] is None)
+    cap = "cluster.power_cap"
+    space = of(cluster={**yaml.safe_load(TINY)["cluster"], "power_cap": {"choice": [None, "250 W"]}})
+    first = next(trial for seed in range(99) if (trial := drawn(space, seed)).params[cap] is not None)
+    (null,) = (near for near in neighbours(space, first) if near.moved == (cap,))
+    assert null.params[cap] is None
     again = TrialRecord(-1, "cut", {}, null.params, {}, null.document)
     assert first.params in [near.params for near in neighbours(space, again)]
