@@ -88,7 +88,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
         _describe_thinning(trial),
-        describe_measured_rival(record, trial, () if (sure := summary.what_if.scenarios) is None else sure.machines),
+        describe_measured_rival(record, trial, summary.what_if.machines),
         describe_kept_limits(record, summary, trial),
         describe_robust_choice(record, summary, trial),
         describe_machines(record, summary),

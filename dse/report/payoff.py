@@ -55,7 +55,7 @@ def paying(record: StudyRecord, summary: Summary, number: int) -> int | None:
     last = None
     dearer = (point for point in hull if point[0] > own[0] + SAME_PRICE and point[1] < own[1])
     for before, point in pairwise([here, *dearer]):
-        if costs_more(record, start, point[2], (price, bought)) or before[1] - point[1] < point[0] - before[0]:
+        if _costs_more(record, start, point[2], (price, bought)) or before[1] - point[1] < point[0] - before[0]:
             break
         last = point[2].number
     return last
@@ -65,10 +65,10 @@ def is_told_beside(record: StudyRecord, trial: TrialRecord, pay: Payoff) -> bool
     """Whether the design where money stops to pay costs no more of anything else than a trial, nor is worse in both."""
     of_trial, of_other = losses((pay.price, pay.bought), [trial.values, pay.trial.values])
     worse = bool((of_other >= of_trial).all() and (of_other > of_trial).any())
-    return not worse and not costs_more(record, trial, pay.trial, (pay.price, pay.bought))
+    return not worse and not _costs_more(record, trial, pay.trial, (pay.price, pay.bought))
 
 
-def costs_more(record: StudyRecord, one: TrialRecord, other: TrialRecord, beside: tuple[Objective, ...]) -> bool:
+def _costs_more(record: StudyRecord, one: TrialRecord, other: TrialRecord, beside: tuple[Objective, ...]) -> bool:
     """Whether another trial is worse than one in an objective `beside` these, by more than `AS_WELL`."""
     found = record.losses((one, other))
     rest = [place for place, objective in enumerate(record.objectives) if objective not in beside]

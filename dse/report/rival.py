@@ -40,12 +40,11 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
     by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
     rivals = [(by_number[family.chosen], family.name) for family in others]
-    if not rivals or _distances(record, trial, rivals)[1].min() >= _FAR:
+    if not rivals or _distances(record, trial, rivals)[2].min() >= _FAR:
         rivals += _behind(record, trial, equal)
     if not rivals:
         return ""
-    points = record.losses((trial, *(rival for rival, _ in rivals)))
-    size, far = _distances(record, trial, rivals)
+    points, size, far = _distances(record, trial, rivals)
     place = _nearest_that_runs([rival for rival, _ in rivals], far)
     (rival, name), lead = rivals[place], "closest rival:"
     if far[place] >= _FAR:
@@ -67,11 +66,11 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
 
 def _distances(
     record: StudyRecord, trial: TrialRecord, rivals: Sequence[tuple[TrialRecord, str]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The size of each objective, and how far each rival is in units of it where it is farthest."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The losses of a trial and of its rivals, the size of each, and how far each rival is in these where farthest."""
     points = record.losses((trial, *(rival for rival, _ in rivals)))
     size = abs(points).mean(axis=0)
-    return size, (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
+    return points, size, (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
 
 
 def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) -> int:
@@ -103,8 +102,7 @@ def _is_machine_near(
     record: StudyRecord, summary: Summary, own: NDArray[np.float64], size: NDArray[np.float64]
 ) -> bool:
     """Whether the best design on a machine that the front leaves out is near, by the `size` of the objectives."""
-    found = () if summary.what_if.scenarios is None else summary.what_if.scenarios.machines
-    known = losses(record.objectives, [machine.values for machine in found])
+    known = losses(record.objectives, [machine.values for machine in summary.what_if.machines])
     return bool(len(known) and ((abs(known - own) / (size + (size == 0))).max(axis=1) < _FAR).any())
 
 

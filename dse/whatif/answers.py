@@ -246,5 +246,10 @@ class WhatIf:
         """Trial of the robust pick; None where it is not known."""
         return None if self.scenarios is None else self.scenarios.robust
 
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        """The machines that the front leaves out, as far as they were looked at."""
+        return () if self.scenarios is None else self.scenarios.machines
+
 
 NOTHING = WhatIf({}, {}, 0, 0, 0)

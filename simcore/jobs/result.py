@@ -7,16 +7,15 @@ from dataclasses import fields
 
 from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
-from simcore.engine.fast.iteration import Timing
 from simcore.engine.finish import cluster_fields, spent_fields
 from simcore.engine.notices import notices_of
-from simcore.engine.outcome import activity_in, exposed_in, use_in
+from simcore.engine.outcome import activity_in, use_in
 from simcore.jobs.play import PlayedJob
 from simcore.memory.expanded import fits
 from simcore.memory.plan import memory_needed, program_of
 from simcore.metrics import Figures, with_measured
 from simcore.power.draw import draw_of
-from simcore.program import Category, Program
+from simcore.program import Program
 from simcore.provenance import provenance
 from simcore.result import Activity, JobResult, Result
 from simcore.system.chunks import PICOSECONDS
@@ -60,10 +59,6 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
     return with_measured(design, result)
 
 
-def _spent(timing: Timing) -> dict[Category, float]:
-    return {category: time / PICOSECONDS for category, time in timing.spent.items()}
-
-
 def _program(job: PlayedJob) -> Program | None:
     """What a job repeats; None of a single collective."""
     program = program_of(job.share.design)
@@ -72,7 +67,7 @@ def _program(job: PlayedJob) -> Program | None:
 
 def _job_result(design: Design, job: PlayedJob) -> JobResult:
     own, program, timing = job.share.design, _program(job), job.together
-    seconds, spent, memory = timing.total / PICOSECONDS, _spent(timing), memory_needed(own)
+    seconds, spent, memory = timing.total / PICOSECONDS, spent_fields(timing), memory_needed(own)
     rate = None if program is None or not program.tokens else program.tokens / seconds
     peak = own.cluster.npus * own.cluster.npu.rate(own.workload.precision) if program else 0.0
     figures = _figures_of(design, job, program)
@@ -88,9 +83,9 @@ def _job_result(design: Design, job: PlayedJob) -> JobResult:
         mfu=program.model_flops / (seconds * peak) if program else None,
         memory_reserved_bytes=None if memory is None else memory.reserved,
         fits=memory is None or fits(own, memory),
-        compute_s=spent.get(Category.COMPUTE, 0.0),
-        exposed_communication_s=exposed_in(spent).total,
-        bubble_s=timing.bubble / PICOSECONDS,
+        compute_s=spent["compute_s"],
+        exposed_communication_s=spent["exposed_communication_s"].total,
+        bubble_s=spent["bubble_s"],
         cost=figures.capital,
         goodput=figures.goodput,
         time_to_train_s=figures.time_to_train,

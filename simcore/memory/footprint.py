@@ -157,6 +157,5 @@ def _candidate_stages(program: Program) -> list[int]:
         return list(range(program.stages))
     seen: dict[tuple[int, ...], int] = {}
     for stage in range(program.stages):
-        kind = tuple(program.part_of[chunk * program.stages + stage] for chunk in range(program.chunks))
-        seen.setdefault(kind, stage)
+        seen.setdefault(program.part_of[stage :: program.stages], stage)
     return list(seen.values())
