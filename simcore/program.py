@@ -245,6 +245,8 @@ class Program:
     """Bytes of keys and values that each stage holds per NPU, where the Program serves, `[stages]`."""
     weights: tuple[float, ...] | None = None
     """Bytes of the weights of each stage per NPU, where not all are as wide as products compute, `[stages]`."""
+    opening: Program | None = None
+    """What makes the first token of a request, where prompts are read a few at a time."""
 
     @property
     def updates(self) -> int:
@@ -313,7 +315,15 @@ class Program:
             found.setdefault(key, []).append(stage)
         return (*found.values(),)
 
-    def keep_chunks(self, chunks: int) -> Program:
+    @property
+    def first_token(self) -> Program:
+        """What happens until a request has its first token: its own prompt, or the first chunk of all requests.
+
+        The last stage does not send the tokens on.
+        """
+        return self.opening or self._keep_chunks(1)
+
+    def _keep_chunks(self, chunks: int) -> Program:
         """The first `chunks` chunks alone."""
         virtual = chunks * self.stages
         sends = None if self.sends is None else self.sends[:virtual]

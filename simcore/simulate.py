@@ -104,7 +104,7 @@ def _simulate_flow(design: Design, reason: str | None = None) -> Result:
         return result_of_run(design, timing, None, "flow", reason=reason)
     first = None
     if program.serves:
-        first = flow.time_job(flow.Job(design, program.keep_chunks(1), classes), shared)[0].total
+        first = flow.time_job(flow.Job(design, program.first_token, classes), shared)[0].total
     return result_of_run(design, timing, program, "flow", first, reason)
 
 
@@ -121,9 +121,7 @@ def _simulate_reference(design: Design, engine: str) -> Result:
         return result_of_run(design, reference.time_graph(design, program.graph), program, engine)
     placement = place(design)[0]
     timing = reference.time_program(design, program, placement, links)
-    first = (
-        None if not program.serves else reference.time_program(design, program.keep_chunks(1), placement, links).total
-    )
+    first = None if not program.serves else reference.time_program(design, program.first_token, placement, links).total
     return result_of_run(design, timing, program, engine, first)
 
 
@@ -152,7 +150,7 @@ def _simulate_fast(design: Design, trace: bool, reason: str | None) -> tuple[Res
         return result_of_run(design, time_graph(design, program.graph), program, "fast", reason=reason), None
     placement, _ = place(design)
     timing, log = time_program(design, program, placement, trace)
-    first = None if not program.serves else time_program(design, program.keep_chunks(1), placement)[0].total
+    first = None if not program.serves else time_program(design, program.first_token, placement)[0].total
     return result_of_run(design, timing, program, "fast", first, reason), log
 
 

@@ -1,7 +1,8 @@
 """The software that a workload could run with on clusters of one shape, with a bound that holds on all of them.
 
-Whether a design is valid and whether it fits in memory depend on the cluster's NPUs and the sizes of its network, not
-on bandwidths, latencies or network prices. So that is found once per shape. Each candidate gets the proven bounds of
+Whether a design is valid and whether it fits in memory depend on the cluster's NPUs, the sizes of its network and its
+libraries, not on bandwidths, latencies or network prices, as long as the cluster itself is sound. So that is found once
+per shape, and again where something is wrong with a cluster. Each candidate gets the proven bounds of
 `simcore.bounds.design` on the *ideal* cluster of the shape, whose network costs and draws nothing, has no
 delay and never fails: no real one is better, whatever the metric.
 """
@@ -22,6 +23,7 @@ from dse.space.screen import design_problems, exact_metrics
 from dse.space.sections import SOFTWARE_SECTIONS
 from dse.space.space import Space
 from simcore.bounds.design import bound, bound_on_any_network
+from simcore.check.check import check
 from simcore.check.load import parse_sound
 from simcore.design.algorithm import AlgorithmName
 from simcore.design.cluster import Cluster
@@ -30,8 +32,10 @@ from simcore.design.prices import PriceList
 from simcore.metrics import JOB, METRICS, Scope
 
 _NEVER_FAILS = {"nic": None, "link": None, "switch": None}
-_SHAPELESS = ("bandwidth", "latency", "efficiency", "library", "nics", "nic_bandwidth", "switch")
-"""Keys of a dimension that matter neither to validity nor to memory."""
+_SHAPELESS = ("bandwidth", "latency", "efficiency", "nics", "nic_bandwidth", "switch")
+"""Keys of a dimension that matter neither to memory nor, where nothing is wrong with them, to validity."""
+_OF_CLUSTER = (("cluster",), ("cost",))
+"""Where problems of a cluster are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,15 @@ class Software:
     count: int
 
 
-def shape_key(document: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    """Identity of what the validity of software depends on; the whole document where there are expressions."""
+def shape_key(document: Mapping[str, Any], job: Mapping[str, Any], first: Design) -> str:
+    """Identity of what the validity of software depends on; the whole document where there are expressions.
+
+    And where something is wrong with the cluster of `first`, any design on it: no software is to blame for that.
+    """
     cluster = document.get("cluster")
     if _has_expressions((document, job)) or not isinstance(cluster, Mapping):
+        return repr(document)
+    if any(problem.path[:1] in _OF_CLUSTER for problem in check(first)):
         return repr(document)
     listed = cluster.get("dimensions")
     if isinstance(listed, list):

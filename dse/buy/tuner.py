@@ -89,7 +89,7 @@ class Tuner:
         return (rank, missed if rank else 0.0, *losses, float(number))
 
     def _tune_exactly(self, space: Space, job: Job, document: Mapping[str, Any], first: Design) -> TunedSoftware:
-        key = (job.name, shape_key(document, job.template))
+        key = (job.name, shape_key(document, job.template, first))
         software = self._software.get(key)
         if software is None:
             software = self._software[key] = enumerate_software(space, self.tune)

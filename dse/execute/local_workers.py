@@ -1,4 +1,4 @@
-"""Workers as processes of this machine, for studies with a time limit per design: each can be ended on its own.
+"""Workers as processes of this machine: each can be ended on its own.
 
 Fresh processes (`spawn`), so that they share no threads or locks with this one, and tied to it (`dse.execute.leash`). A
 few start at a time: only these can outlive this process for a moment, where it is killed before they are tied.
@@ -79,7 +79,7 @@ class LocalWorkers(Workers):
             worker = owners[connection]
             try:
                 value = connection.recv()
-            except (EOFError, ConnectionResetError):
+            except (EOFError, OSError):  # also one that dies while it sends
                 process, _ = self._processes[worker]
                 process.join(1.0)
                 found.append(WorkerGone(worker, f"its worker process died ({_describe_exit(process.exitcode)})"))

@@ -31,6 +31,7 @@ _ELSEWHERE = {
     "workload.weight_precision": "that of the checkpoint",
     "workload.prompt_length": "requests bring their prompts",
     "workload.output_length": "requests say how much they want",
+    "workload.batching": "vLLM's scheduler decides",
     "parallelism.data": "as many servers as it takes",
     "parallelism.microbatch": "vLLM's scheduler decides",
 }
@@ -97,7 +98,8 @@ class Vllm(Target):
             yield f"a server is {design.cluster.npus // servers:,} NPUs: start {servers:,} of them behind one address"
         if _nodes(design) > 1:
             yield "on all nodes of a server but the first add --headless"
-        yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
+        if workload.batching == "static":
+            yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
 
 
 def _copies(design: Design) -> int:

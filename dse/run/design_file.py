@@ -29,7 +29,7 @@ class DesignFile:
 def write_designs(trial: TrialRecord, path: Path, engine: str) -> tuple[DesignFile, ...]:
     """Write the design of a trial to `path`; of a purchase one file a workload, with its name before the suffix.
 
-    Each design is simulated once more where the run used engine `fast`, to hold the file to the run's numbers. Raises
+    Each design is simulated once more where the run's engine is a quick one, to hold the file to its numbers. Raises
     `InputError` where the trial has no design, `OSError` where a file cannot be written.
     """
     parts = [(name, part) for name, part in trial.parts if part.design is not None]

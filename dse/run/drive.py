@@ -68,8 +68,9 @@ def run_study(
     """
     try:
         return _run_study(space, settings, place, watcher, proving)
-    except Exception:
-        if not watcher.interrupted:
+    except Exception as error:
+        of_files = isinstance(error, OSError) and not isinstance(error, ConnectionError)  # a full disk, say
+        if not watcher.interrupted or of_files:
             raise
         return "interrupted"  # the error is what a library made of Ctrl-C in a callback
 

@@ -1,7 +1,7 @@
 """The front once more on the reference engine: every NPU, every phase, by SimPy instead of the compiled kernel.
 
-What the reference engine cannot afford is reduced first (fewer layers, microbatches, chunks, NPUs), and the fast engine
-plays the same reduced design, so that the two answer the same question. Says what was reduced.
+What the reference engine cannot afford is reduced first (fewer layers, microbatches, chunks, NPUs), and the default
+engine plays the same reduced design, so that the two answer the same question. Says what was reduced.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Verified:
     workload: str
     """Its name, where a cluster is bought for several."""
     full_s: float
-    """Iteration time of the whole design, fast engine [s]."""
+    """Iteration time of the whole design, as the run has it [s]."""
     fast_s: float
-    """Iteration time of what was compared, fast engine [s]."""
+    """Iteration time of what was compared, default engine [s]."""
     reference_s: float | None
     """The same on the reference engine [s]; None where nothing of this design fits the budget."""
     reduced: tuple[str, ...]
@@ -49,7 +49,7 @@ class Verified:
 def verify(record: StudyRecord, seconds: float, jobs: int, links: bool) -> Iterator[Verified]:
     """Verify every member of the front within about `seconds` on `jobs` processes; in the order of the front.
 
-    With `links` the reference engine moves every message over every link, which the fast engine does not claim to match
+    With `links` the reference engine moves every message over every link, which phases do not claim to match
     where many chunks are in flight.
     """
     parts = [(trial, name, part) for trial in record.front for name, part in trial.parts]

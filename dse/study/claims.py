@@ -29,7 +29,7 @@ from optuna.trial import TrialState
 from dse.evaluate.evaluate import Outcome, read_outcome, write_outcome
 from dse.search.base import DrawnValues
 from dse.space.objective import Objective
-from simcore.document.problem import InputError, Problem
+from simcore.document.problem import InputError, InputWarning, Problem
 
 BEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
@@ -121,7 +121,14 @@ class SharedStudy:
         count = 0
         while not self._ended.wait(BEAT_SECONDS):
             count += 1
-            self._study.set_user_attr(f"driver {self.driver}", count)
+            try:
+                self._study.set_user_attr(f"driver {self.driver}", count)
+            except Exception as error:  # whatever a database driver or Redis raises: the next beat may get through
+                told = (
+                    f"the storage did not take a sign of life ({type(error).__name__}); it is tried again. After "
+                    f"{STALE_SECONDS:g} s without one other drivers take over what this one evaluates"
+                )
+                warnings.warn(told, InputWarning, stacklevel=2)
         self._storage.remove_session()  # each thread has its own
 
     def leave(self) -> None:

@@ -1,8 +1,8 @@
 """Lines of a journal as columns in the making: one for each leaf of them, and one for their shapes.
 
 A leaf has a column for each kind of value that it takes, called by the kind and its place: `float /values/0`. A row
-has a value in at most one of them; where its shape has the leaf and no column a value, that is `null`. A line that its
-leaves would not give again to the byte is kept as it is, in the column `line`.
+has a value in at most one of them; where its shape has the leaf and no column a value, that is `null`. A line that is
+no object of leaves is kept as it is, in the column `line`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.study.leaves import Kind, join_line, pointers, read_leaf, split_line
+from dse.study.leaves import Kind, pointers, read_leaf, split_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SHAPE, LINE = "shape", "line"
 AT_ONCE = 1000
 """Lines whose leaves are held as text."""
+_WRITTEN: tuple[Kind, ...] = ("text", "raw")
+"""Kinds whose values are kept as texts."""
 _EMPTY: dict[Kind, tuple[str, Any]] = {"int": ("int64", 0), "float": ("float64", 0.0), "bool": ("bool", False)}
 
 
@@ -38,7 +40,7 @@ class _Column:
         import pyarrow as pa
 
         values = pa.array(self.values[:rows], mask=~self.known[:rows])
-        return _repeated(values, self.texts) if kind == "text" else values
+        return _repeated(values, self.texts) if kind in _WRITTEN else values
 
     @property
     def repeats(self) -> bool:
@@ -97,20 +99,6 @@ class LineColumns:
         """The leaves of lines with one shape."""
         columns = list(zip(*leaves, strict=True))
         read = [{text: read_leaf(text) for text in set(texts)} for texts in columns]
-        odd = {
-            at
-            for texts, known in zip(columns, read, strict=True)
-            if None in known.values()
-            for at, text in enumerate(texts)
-            if known[text] is None
-        }
-        if odd:
-            for at in odd:
-                self._lines[rows[at]] = join_line(shape, leaves[at])
-            sound = [at for at in range(len(rows)) if at not in odd]
-            if sound:
-                self._add(shape, [rows[at] for at in sound], [leaves[at] for at in sound])
-            return
         for row in rows:
             self._shapes[row] = shape
         where = np.array(rows)
@@ -121,7 +109,7 @@ class LineColumns:
         kinds = {kind for kind, _ in known.values()} - {"null"}
         for kind in kinds:
             column = self._column(kind, place)
-            if kind == "text":
+            if kind in _WRITTEN:
                 for found, value in known.values():
                     if found == kind:
                         column.texts.setdefault(value, len(column.texts))

@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-Kind = Literal["int", "float", "bool", "text", "null"]
+Kind = Literal["int", "float", "bool", "text", "raw", "null"]
+"""`raw`: a number that no column of numbers gives again as it is written, such as one beyond 64 bits."""
 GAP = "\t"
 _TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _PIECE = re.compile(rf'((?:[{{}}\[\],:]+|{_TEXT}:)*)({_TEXT}|[^\[\]{{}},:"]+)?')
@@ -50,11 +51,8 @@ def template(shape: str) -> str:
     return shape.replace("%", "%%").replace(GAP, "%s")
 
 
-def read_leaf(leaf: str) -> tuple[Kind, Any] | None:
-    """What kind of leaf that is, and its value (of a text: what is written between the quotation marks).
-
-    None where the value would not be written in the same way.
-    """
+def read_leaf(leaf: str) -> tuple[Kind, Any]:
+    """What kind of leaf that is, and its value (of a text: what is written between the quotation marks)."""
     if leaf.startswith('"'):
         return "text", leaf[1:-1]
     if leaf in _WORDS:
@@ -65,9 +63,9 @@ def read_leaf(leaf: str) -> tuple[Kind, Any] | None:
         try:
             number = float(leaf)
         except ValueError:
-            return None
-        return ("float", number) if repr(number) == leaf else None
-    return ("int", whole) if str(whole) == leaf and -_LARGEST <= whole < _LARGEST else None
+            return "raw", leaf
+        return ("float", number) if repr(number) == leaf else ("raw", leaf)
+    return ("int", whole) if str(whole) == leaf and -_LARGEST <= whole < _LARGEST else ("raw", leaf)
 
 
 def write_leaf(kind: Kind, value: Any) -> str:
@@ -76,6 +74,8 @@ def write_leaf(kind: Kind, value: Any) -> str:
         return "null"
     if kind == "text":
         return f'"{value}"'
+    if kind == "raw":
+        return str(value)
     if kind == "bool":
         return "true" if value else "false"
     if kind == "float" and not math.isfinite(value):

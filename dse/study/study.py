@@ -79,7 +79,7 @@ class Study:
                 self._count()  # trials whose outcome is known are not evaluated, so none of theirs comes
                 self._keep(self._uncounted[0], outcome)
                 self._count()
-        except KeyboardInterrupt:
+        except BaseException:  # also where the executor gives up
             self._keep_held(executor)
             raise
         self._count()

@@ -1,7 +1,7 @@
 """Asking a finished study what it would be otherwise: the steps around its front, and its front at other batches.
 
 Questions are answered with the study's own engine and constraints, and counted in simulations, not in seconds, so that
-the answers are the same on every machine. Only engine `fast` is asked unbidden: the others can take minutes a design.
+the answers are the same on every machine. Only quick engines are asked unbidden: others can take minutes a design.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def answers_about(
 ) -> WhatIf:
     """The answers about a study of `space`, with at most `simulations`.
 
-    Unless told, engine `fast` takes `SIMULATIONS`, some more for each machine that the front leaves out
-    (`dse.whatif.machines`), and for 16 bits where fewer are built (`dse.whatif.wider`). `note` is told how far they
-    are. The design that is to be built by these answers (`choose`) is among those that are compared, however far it is
+    Unless told, a quick engine takes `SIMULATIONS`, some more for sizes that do not fit, for each machine that the
+    front leaves out (`dse.whatif.machines`), and for 16 bits where fewer are built (`dse.whatif.wider`). `note` is told
+    how far they are. The design that is to be built by these answers (`choose`) is among those that are compared, however far it is
     behind the front.
     """
     allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations

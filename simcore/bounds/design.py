@@ -196,11 +196,11 @@ def serving_bounds(
 ) -> dict[str, float]:
     """Bounds of the times of a program that serves [s], each of its chunks as often as `repeats` says."""
     times = {"iteration_time": iteration.serving_time(repeats) / PICOSECONDS}
-    alone = lowering.add(program.keep_chunks(1))  # the last stage does not send the first tokens on
-    first = IterationBound(program.keep_chunks(1), lowering, alone.tolist(), collective_times(lowering))
+    alone = program.first_token
+    first = IterationBound(alone, lowering, lowering.add(alone).tolist(), collective_times(lowering))
     times["time_to_first_token"] = first.serving_time([1]) / PICOSECONDS
     if len(repeats) > 1:
-        further = iteration.further_time(repeats[1:]) / PICOSECONDS
+        further = iteration.further_time(repeats[1:], first) / PICOSECONDS
         times["time_per_output_token"] = further / sum(repeats[1:])
     return times
 

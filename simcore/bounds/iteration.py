@@ -316,7 +316,7 @@ class IterationBound:
 
     def serving_sums(self, repeats: Sequence[float]) -> Iterator[Any]:
         """What an iteration without training takes at least, said in several ways, each chunk as often as `repeats`."""
-        blocks = [[self.block_time(c[pipeline.FORWARD]) for c in stage[: len(repeats)]] for stage in self.programs]
+        blocks = [self._forward_times(s)[: len(repeats)] for s in range(len(self.programs))]
         yield self.way_time(0, repeats)
         for s, stage in enumerate(blocks):
             fill, drain = sum(b[0] for b in blocks[:s]), sum(b[-1] for b in blocks[s + 1 :])
@@ -328,17 +328,28 @@ class IterationBound:
         longest: float = max(self.serving_sums(repeats))
         return longest
 
-    def further_sums(self, repeats: Sequence[float]) -> Iterator[Any]:
-        """What follows at least when every request has its first token, chunks from 1 on as often as said.
+    def further_sums(self, repeats: Sequence[float], first: IterationBound) -> Iterator[Any]:
+        """What follows at least on the first token (`first`), chunks from 1 on as often as said.
 
-        The last microbatch goes through all stages; and the last stage, which has just ended its part of the first
-        chunk, has those of all microbatches before it.
+        Where every request has its first token by then, the last microbatch goes through all stages, and the last
+        stage, which has just ended its part of the first chunk, has the further ones of all microbatches. Where only
+        one pass of prompts is over, the others come as well: all of the time but that pass.
         """
-        last = [self.block_time(chunk[pipeline.FORWARD]) for chunk in self.programs[-1][1 : 1 + len(repeats)]]
-        yield self.way_time(1, repeats)
-        yield self.program.microbatches * sum(times * time for times, time in zip(repeats, last, strict=True))
+        m, last, opened = self.program.microbatches, self._forward_times(-1), self.program.opening
+        further = sum(times * time for times, time in zip(repeats, last[1 : 1 + len(repeats)], strict=True))
+        if opened is None:
+            yield self.way_time(1, repeats)
+            yield m * further
+            return
+        way, pass_ = self.way_time(0, [1]), first.way_time(0, [1])
+        yield way - pass_ + self.way_time(1, repeats)
+        yield way - pass_ + (m - 1) * last[0] + m * further
 
-    def further_time(self, repeats: Sequence[float]) -> float:
+    def _forward_times(self, stage: int) -> list[Any]:
+        """The chunks of a microbatch that goes forward, on a stage."""
+        return [self.block_time(chunk[pipeline.FORWARD]) for chunk in self.programs[stage]]
+
+    def further_time(self, repeats: Sequence[float], first: IterationBound) -> float:
         """The longest of `further_sums` [ps]."""
-        longest: float = max(self.further_sums(repeats))
+        longest: float = max(self.further_sums(repeats, first))
         return longest

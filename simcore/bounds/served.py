@@ -24,7 +24,7 @@ def iterations_of(design: Design, program: Program) -> dict[str, Iteration]:
     simple, placement = probed(design)
     lowering = Lowering(simple, placement, times_of(design))
     whole = lowering.add(program).tolist()
-    alone = program.keep_chunks(1)  # the last stage does not send the first tokens on
+    alone = program.first_token
     first = lowering.add(alone).tolist() if program.serves else []
     keys = tuple(key for key, _ in lowering.keyed())
     times, unit = terms_of(keys, placement, len(design.cluster.dimensions))
@@ -39,7 +39,7 @@ def iterations_of(design: Design, program: Program) -> dict[str, Iteration]:
         tokens = IterationBound(alone, lowering, first, times, unit)
         found["time_to_first_token"] = iteration(tokens.serving_sums([1]))
         found["time_per_output_token"] = (
-            iteration(bound.further_sums(repeats[1:]), len(repeats) - 1)
+            iteration(bound.further_sums(repeats[1:], tokens), len(repeats) - 1)
             if len(repeats) > 1
             else iteration([np.zeros_like(unit)])
         )

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcore.catalog.preset import named
 from simcore.document.field import Count, Flag, Frozen
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, Length, Money, Power
@@ -53,9 +52,6 @@ class Part(Frozen):
     power: PartPower
     """Of a switch without its transceivers."""
     source: str = ""
-
-
-NamedPart = Annotated[Part, *named(Part, "parts")]
 
 
 class PartPrice(Frozen):

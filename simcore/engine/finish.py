@@ -35,7 +35,7 @@ def result_of_run(
     first_token: int | None = None,
     reason: str | None = None,
 ) -> Result:
-    """The result of a run; `first_token` [ps] is when every request has its first token, where a model is served.
+    """The result of a run; `first_token` [ps] is when a request has its first token, where a model is served.
 
     `reason`: why `auto` took the engine.
     """
@@ -92,7 +92,7 @@ def _held(design: Design) -> dict[str, Any]:
 
 
 def _served(timing: Timing, program: Program | None, first_token: int | None) -> dict[str, Any]:
-    """When every request has its first token, and each further one, where a model is served."""
+    """When a request has its first token, and each further one, where a model is served."""
     if program is None or first_token is None:
         return {}
     further = program.chunks - 1

@@ -35,7 +35,7 @@ def find_unplayable(design: Design, engine: str) -> list[Problem]:
     if engine not in ("reference_links", "flow") and design.cluster.failed_links:
         expected = f"links that all work (engine '{engine}' plays phases, not messages)"
         found = f"{len(design.cluster.failed_links)} failed links"
-        problems.append(Problem(("cluster", "failed_links"), expected, found, "use engine 'reference_links'"))
+        problems.append(Problem(("cluster", "failed_links"), expected, found, "use engine 'flow' or 'reference_links'"))
     if engine != "reference_links" and design.cluster.switching != "cut_through":
         expected = f"'cut_through' (engine '{engine}' plays phases, not messages)"
         path: Path = ("cluster", "switching")

@@ -55,7 +55,7 @@ class Figures:
     utilization: Number = 1.0
     """Share of the network's bandwidth that is used."""
     first_token: Number | None = None
-    """Until every request has its first token [s]."""
+    """Until a request has its first token, of a static batch every one [s]."""
     rack: Number | None = None
     """Power of a rack at the most [W]."""
     output_token: Number | None = None

@@ -201,7 +201,7 @@ class Result:
     iteration_time_interval_s: tuple[float, float] | None = None
     """Where nine of ten measured iterations lay that the NPU's curve was asked about unseen; None without such."""
     time_to_first_token_s: float | None = None
-    """Until every request has its first token, where a model is served."""
+    """Until a request has its first token, of a static batch every one, where a model is served."""
     time_per_output_token_s: float | None = None
     """Mean time between two tokens of a request after its first."""
     throughput_counts: str = "tokens"

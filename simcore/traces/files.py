@@ -1,4 +1,4 @@
-"""Trace files: `PREFIX.<rank>.et`, beside them `PREFIX.comm_groups.json`; written all or none."""
+"""Trace files: `PREFIX.<rank>.et`, beside them `PREFIX.comm_groups.json`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _UNSAID = "nothing in the files says of how many ranks they are"
 def write_traces(traces: TraceSet, prefix: Path) -> tuple[Path, ...]:
     """Write the files of all ranks, then groups and documents; the paths.
 
-    Everything is written beside the place and then moved there, so that an error leaves nothing half-written.
+    Everything is written beside the place and then moved there, so that an error while writing leaves nothing. A kill
+    in the middle of the moves leaves some of the files: write them again.
     Raises `InputError` where traces of further ranks lie there already, which would be read with these.
     """
     if len(traces.ranks) > MOST_RANKS:

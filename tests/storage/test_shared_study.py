@@ -19,7 +19,7 @@ from tiny_spaces import space, tiny
 from dse.evaluate.evaluate import Outcome
 from dse.run.record import load_record
 from dse.study.claims import SharedStudy, open_storage, shown
-from simcore.document.problem import InputError
+from simcore.document.problem import InputError, InputWarning
 
 
 def table(folder: Path) -> bytes:
@@ -107,6 +107,30 @@ def test_of_two_claims_to_a_design_the_first_wins_and_both_drivers_know(tmp_path
     late = SharedStudy(url, "claims", space().objectives)
     assert [claim.key for claim in late.claims()] == ["c"]
     late.leave()
+
+
+def test_a_sign_of_life_that_fails_is_told_and_followed_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr("dse.study.claims.BEAT_SECONDS", 0.05)
+    study = SharedStudy(f"sqlite:///{tmp_path / 'study.db'}", "claims", space().objectives)
+    study.join({})
+    beat, beats = study._study.set_user_attr, []
+
+    def fail_once(name: str, count: int) -> None:
+        beats.append(count)
+        if len(beats) == 1:
+            raise OSError("the server closed the connection")
+        beat(name, count)
+
+    monkeypatch.setattr(study._study, "set_user_attr", fail_once)
+    try:
+        assert until(lambda: len(beats) > 2)
+    finally:
+        study.leave()
+    assert [str(each.message)[:43] for each in recwarn if each.category is InputWarning] == [
+        "the storage did not take a sign of life (OS"
+    ]
 
 
 def test_a_driver_that_comes_back_from_the_dead_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from simcore.program import Program
 
 
 def time_design(design: Design, program: Program, check: Check) -> tuple[Timing, Traffic, int | None]:
-    """Times, traffic, and, of a Program that serves, when every request has its first token [ps].
+    """Times, traffic, and, of a Program that serves, when a request has its first token [ps].
 
     `check` gives the problems of a design. Raises `EventBudgetError` where there are too many packets, and as `play`.
     """
@@ -22,6 +22,6 @@ def time_design(design: Design, program: Program, check: Check) -> tuple[Timing,
     played = play_ready(ready)
     first = None
     if program.serves:
-        early = prepare(design, program.keep_chunks(1))
+        early = prepare(design, program.first_token)
         first = timing_of(early, play_ready(early)).total
     return timing_of(ready, played), traffic_of(played), first

@@ -12,8 +12,12 @@ WeightPrecision = Literal["fp8", "int8", "nvfp4", "mxfp4", "int4"]
 """What weights are held in."""
 
 
+Batching = Literal["continuous", "static"]
+"""How requests join a batch."""
+
+
 class InferenceWorkload(Workload):
-    """Prefill of a batch of requests, then one token after the other of all of them (a continuous batch, held full)."""
+    """Prefill of a batch of requests, then one token after the other of all of them."""
 
     model: NamedTransformer
     """The model: a name of the catalogue, a variation of an entry, or one spelled out."""
@@ -23,6 +27,10 @@ class InferenceWorkload(Workload):
     """Tokens of each prompt."""
     output_length: Count
     """Tokens made for each request; the first one by the prefill."""
+    batching: Batching = "continuous"
+    """`continuous`: the batch is held full; a request comes as another ends, and its prompt is read between passes.
+
+    `static`: all requests of a batch begin together, and their prompts are read together."""
     precision: Precision = "fp16"
     """What matrix products compute in."""
     weight_precision: WeightPrecision | None = None

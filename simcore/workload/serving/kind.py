@@ -20,11 +20,13 @@ from simcore.workload.serving.program import (
 )
 from simcore.workload.transformer.repeats import layers_repeated, with_layers
 
-ONE_BY_ONE = (
-    "requests that come one by one: here all of a batch begin together; where a server lets new ones in between, a "
-    "first token comes sooner, and later tokens wait for others' prompts"
-)
-"""What is said of every served model."""
+UNMODELLED = {
+    "static": "requests that come one by one: here all of a batch begin together; `workload.batching: continuous` lets "
+    "new ones in as others end",
+    "continuous": "requests that wait for their turn: a first token takes its own prompt alone; a mean time between "
+    "tokens has the prompts of others in it",
+}
+"""What is said of every served model, by its `batching`."""
 
 
 class Serving(WorkloadKind):
@@ -51,7 +53,7 @@ class Serving(WorkloadKind):
 
     def unmodelled(self, design: Design) -> tuple[str, ...]:
         """See `WorkloadKind.unmodelled`."""
-        return (ONE_BY_ONE,)
+        return (UNMODELLED[InferenceWorkload.of(design.workload).batching],)
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""

@@ -1,17 +1,20 @@
 """Serving a transformer as a Program: prefill, then a pass through all stages for each further token.
 
 Chunk c of the Program makes token c + 1 of every request in one pass (see `simcore.schedule.forward_only`): chunk 0
-reads the prompts, chunk c > 0 one token of each request against a cache of prompt + c tokens. Products of a prefill are
-those of training's forward pass (Narayanan et al. 2021, arXiv 2104.04473, appendix); of a decode they have one row a
-request, so that weights and cache are read for few FLOPs (Pope et al. 2022, arXiv 2211.05102, section 2): heads that
-share keys and values are the rows of one product. Latent attention and experts: `simcore.workload.serving.decode`. Only
-the last token of a prompt goes through the head.
+reads the prompts, chunk c > 0 one token of each request against a cache of prompt + c tokens. In a continuous batch
+requests are at different tokens: each pass has caches of all lengths, whose mean is that of the passes here, and
+prompts come between passes, as many as requests end. These are the same passes in another order.
+
+Products of a prefill are those of training's forward pass (Narayanan et al. 2021, arXiv 2104.04473, appendix); of a
+decode they have one row a request, so that weights and cache are read for few FLOPs (Pope et al. 2022, arXiv
+2211.05102, section 2): heads that share keys and values are the rows of one product. Latent attention and experts:
+`simcore.workload.serving.decode`. Only the last token of a prompt goes through the head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from simcore.design.design import Design
@@ -33,6 +36,9 @@ from simcore.workload.transformer.stages import Runs, stage_runs
 
 _FEW = 4
 """So many tokens or fewer are all looked at."""
+PASS_TOKENS = 2048
+"""Tokens of prompts that a pass reads at most, but for a longer prompt: the `max_num_batched_tokens` of vLLM's
+`SchedulerConfig`, with which little comes between two tokens (its documentation of 2026, *Optimization and Tuning*)."""
 TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
@@ -109,13 +115,15 @@ class _Builder:
         kept = tuple(op for op in layers.head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
         return (*kept, self.one.moves("sampling", self.one.tokens * share))
 
-    def part(self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage) -> ModelPart:
-        """A stage in the pass that makes token `token` + 1; `operators` are those of a layer of each kind."""
+    def part(
+        self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage, passes: int
+    ) -> ModelPart:
+        """A stage in the `passes` that make token `token` + 1; `operators` are those of a layer of each kind."""
         runs, first, last = stage
         shapes = self.one if token else self.shapes(self.workload.prompt_length)
-        segments = [Segment("embedding", layers.embedding_forward(shapes))] if first else []
-        segments += [Segment("layer", operators[kind], count) for kind, count in runs]
-        segments += [Segment("head", self.head())] if last else []
+        segments = [Segment("embedding", layers.embedding_forward(shapes), passes)] if first else []
+        segments += [Segment("layer", operators[kind], count * passes) for kind, count in runs]
+        segments += [Segment("head", self.head(), passes)] if last else []
         return ModelPart(tuple(segments), (), (), self.parameters(stage), 0.0, self._working(shapes, runs, last))
 
     def parameters(self, stage: _Stage) -> float:
@@ -178,29 +186,51 @@ def sample_program(design: Design) -> Sample | None:
 
 
 def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Program:
-    """The Program of a design that serves a transformer; of some of its `tokens`, counted from 0, in order."""
+    """The Program of a design that serves a transformer; of some of its `tokens`, counted from 0, in order.
+
+    Of a continuous batch the prompts of a microbatch are read in several passes, one after the other; the Program of
+    one of these, which waits for no other, is its `opening`.
+    """
+    workload, each = InferenceWorkload.of(design.workload), design.microbatch
+    made = tokens or range(workload.output_length)
+    if workload.batching == "static":
+        return _program(design, made, design.microbatches, each, each)
+    together = _prompts_of_pass(workload, each)
+    whole = _program(design, made, design.microbatches, each, together)
+    return replace(whole, opening=_program(design, (0,), 1, together, together))
+
+
+def _prompts_of_pass(workload: InferenceWorkload, requests: int) -> int:
+    """Prompts of a microbatch of `requests` that a continuous batch reads in one pass; they divide these evenly."""
+    most = max(1, PASS_TOKENS // workload.prompt_length)
+    return max(count for count in range(1, min(most, requests) + 1) if requests % count == 0)
+
+
+def _program(design: Design, made: Sequence[int], microbatches: int, requests: int, together: int) -> Program:
+    """The Program of `microbatches` of so many `requests`, `together` of which have their prompts read in one pass."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
-    builder = _Builder(workload, p, design.running_software, design.microbatch)
+    builder = _Builder(workload, p, design.running_software, requests)
+    prompts = replace(builder, batch=together)
     runs = stage_runs(workload.model, p, workload.length)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
-    made = tokens or range(workload.output_length)
     parts: list[ModelPart] = []
     for token in made:
-        operators = {kind: builder.layer(token, kind) for kind in kinds}
-        parts += [builder.part(token, operators, stage) for stage in unique]
+        by, passes = (builder, 1) if token else (prompts, requests // together)
+        operators = {kind: by.layer(token, kind) for kind in kinds}
+        parts += [by.part(token, operators, stage, passes) for stage in unique]
     part_of = tuple(number * len(unique) + unique.index(stage) for number in range(len(made)) for stage in stages)
     hidden = builder.one.hidden_bytes
     inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in made]
-    back = float(TOKEN_BYTES * design.microbatch)
-    requests = workload.global_batch // design.data
+    back = float(TOKEN_BYTES * requests)
+    held = workload.global_batch // design.data
     return Program(
         parts=tuple(parts),
         part_of=part_of,
         stages=p.pipeline,
         chunks=len(made),
-        microbatches=design.microbatches,
+        microbatches=microbatches,
         schedule="forward",
         send_bytes=hidden,
         final=((),) * p.pipeline,
@@ -208,7 +238,7 @@ def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Prog
         tokens=workload.global_batch * workload.output_length,
         sends=tuple(size for sizes in inside for size in (*sizes, back)),
         trained=False,
-        cache=tuple(builder.cache(requests, own) for own in runs),
+        cache=tuple(builder.cache(held, own) for own in runs),
         weights=tuple(builder.weights(stage) for stage in stages),
     )
 

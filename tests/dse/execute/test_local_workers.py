@@ -6,7 +6,9 @@ import multiprocessing
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import environment, running, until
@@ -14,7 +16,7 @@ from tiny_spaces import cheap, space
 
 from dse.evaluate.evaluate import Evaluator
 from dse.execute.local_workers import LocalWorkers
-from dse.execute.workers import WorkerReady
+from dse.execute.workers import WorkerGone, WorkerReady
 
 
 def workers() -> LocalWorkers:
@@ -39,6 +41,29 @@ def test_of_many_workers_a_few_start_at_a_time_and_all_get_their_turn(monkeypatc
     finally:
         many.close()
     assert multiprocessing.active_children() == []
+
+
+class Large(Evaluator):
+    """An evaluator whose outcomes are more than a pipe holds."""
+
+    def __call__(self, document: Mapping[str, Any]) -> Any:
+        return b"x" * 20_000_000
+
+
+def test_a_worker_that_is_killed_while_it_answers_is_gone() -> None:
+    one = LocalWorkers(Large(space().objectives, space().constraints, cheap))
+    try:
+        worker = one.start()
+        assert until(lambda: bool(one.events(0.1)))
+        one.send(worker, 1, [{}])
+        connection = one._processes[worker][1]
+        assert until(lambda: connection.poll(0.1))
+        one._processes[worker][0].kill()
+        (event,) = one.events(10.0)
+        assert isinstance(event, WorkerGone)
+        assert "SIGKILL" in event.reason
+    finally:
+        one.close()
 
 
 CHILD = """\

@@ -103,7 +103,8 @@ def _served(draw: Draw) -> Document:
     document["workload"] = {
         "model": {**model, "position": "rotary"},
         "global_batch": {"choice": [8, 32]},
-        "prompt_length": 64,
+        "prompt_length": 1024,
+        "batching": {"choice": ["continuous", "static"]},
         "output_length": draw([1, 3, 9]),
         "precision": "fp16",
     }

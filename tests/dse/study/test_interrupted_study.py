@@ -13,6 +13,7 @@ from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.execute import Executor
 from dse.execute.base import Documents
 from dse.execute.serial import Serial
+from dse.execute.workers import WorkersError
 from dse.search import make_sampler
 from dse.study.journal import Journal, read_trials
 from dse.study.one_driver import OneDriver
@@ -37,15 +38,16 @@ class Counting:
 class Interrupted(Executor):
     """Is interrupted while the fourth of ten designs is under way, and the sixth and ninth are done."""
 
-    def __init__(self, evaluate: Counting) -> None:
+    def __init__(self, evaluate: Counting, error: BaseException | None = None) -> None:
         self.evaluate = evaluate
+        self.error = error or KeyboardInterrupt()
         self.done: list[Outcome] = []
 
     def map(self, documents: Documents) -> Iterator[Outcome]:
         taken = [document for _, document in zip(range(10), documents, strict=False) if document is not None]
         yield from (self.evaluate(document) for document in taken[:3])
         self.done = [self.evaluate(taken[5]), self.evaluate(taken[8])]
-        raise KeyboardInterrupt
+        raise self.error
 
     def waiting_outcomes(self) -> list[Outcome]:
         return self.done
@@ -75,3 +77,9 @@ def test_what_waits_for_slower_designs_is_saved_under_its_number_and_not_evaluat
     study(tmp_path / "whole", Serial(Counting()), {})  # type: ignore[arg-type]
     both = [list(read_trials(folder, SPACE.objectives)) for folder in (tmp_path, tmp_path / "whole")]
     assert both[0] == both[1]
+
+
+def test_it_is_saved_where_the_executor_gives_up(tmp_path: Path) -> None:
+    with pytest.raises(WorkersError, match="no worker"):
+        study(tmp_path, Interrupted(Counting(), WorkersError("no worker")), {})
+    assert sorted(trial.number for trial in read_trials(tmp_path, SPACE.objectives)) == [0, 1, 2, 5, 8]

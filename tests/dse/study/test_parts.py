@@ -15,7 +15,7 @@ from dse.door.reports import report_run
 from dse.report.write import FILES
 from dse.run.record import load_record
 from dse.study.journal import JOURNAL, kept_trials, read_trials, resumed_trials
-from dse.study.optuna_file import unseal
+from dse.study.optuna_file import seal, unseal
 from dse.study.parts import Part, write_part
 from simcore.document.problem import InputError, InputWarning
 
@@ -208,3 +208,16 @@ def test_lines_that_a_part_has_too_are_taken_out(plain: Path, parted: Path) -> N
     assert [*read_trials(parted, OBJECTIVES)] == [*read_trials(plain, OBJECTIVES)]
     resumed_trials(parted, "tiny", OBJECTIVES)
     assert (parted / JOURNAL).read_bytes() == b"".join([*head, *tail])
+
+
+def test_a_number_beyond_64_bits_leaves_its_trial_readable(tmp_path: Path) -> None:
+    values = [1, 2**63, 3]
+    trials = [{"user_attrs": {"number": n, "key": f"k{n}", "params": {"a": a}}} for n, a in enumerate(values)]
+    lines = [seal(json.dumps(trial, separators=(",", ":")).encode()) for trial in trials]
+    path = tmp_path / PARTS[0]
+    write_part(path, lines, 10, {})
+    part = Part(path)
+    assert part.lines() == lines
+    assert part.read_numbers().tolist() == [0, 1, 2]
+    assert part.read_keys() == ["k0", "k1", "k2"]
+    assert part.shapes()[0].tolist() == [0, 0, 0]

@@ -110,7 +110,8 @@ def servings(draw: st.DrawFn) -> Design:
             "workload": {
                 "model": {"hidden": 64, "layers": layers, "heads": 8, "vocabulary": 500, **shape},
                 "global_batch": d * microbatch * microbatches,
-                "prompt_length": draw(st.integers(1, 40)),
+                "prompt_length": draw(st.integers(1, 40) | st.integers(700, 1500)),
+                "batching": draw(st.sampled_from(["continuous", "static"])),
                 "output_length": draw(st.integers(1, 6)),
             },
             "parallelism": {

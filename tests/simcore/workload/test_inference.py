@@ -69,6 +69,40 @@ def test_the_times_of_a_request_sum_to_the_whole() -> None:
     assert alone.time_per_output_token_s is None
 
 
+def test_a_continuous_batch_reads_prompts_in_passes_and_a_first_token_takes_one_of_them() -> None:
+    long = {"prompt_length": 2048, "output_length": 3}
+    one, four = (simulate(design(global_batch=n, **long)) for n in (1, 4))
+    static = simulate(design(global_batch=4, batching="static", **long))
+    first, later = one.time_to_first_token_s, four.time_per_output_token_s
+    assert first is not None
+    assert later is not None
+    assert static.time_per_output_token_s is not None
+    assert four.time_to_first_token_s == first
+    assert 2 * later == pytest.approx(3 * first + 2 * static.time_per_output_token_s)
+    assert static.time_to_first_token_s == pytest.approx(4 * first, rel=0.05)
+    assert four.iteration_time_s == pytest.approx(static.iteration_time_s, rel=0.05)
+
+
+def test_short_prompts_share_a_pass() -> None:
+    short = {"prompt_length": 512, "output_length": 2}
+    four, eight, twelve = (simulate(design(global_batch=n, **short)).time_to_first_token_s for n in (4, 8, 12))
+    assert four == eight == twelve
+    assert four == simulate(design(global_batch=4, batching="static", **short)).time_to_first_token_s
+    one = simulate(design(global_batch=1, **short)).time_to_first_token_s
+    assert one is not None
+    assert four is not None
+    assert four > 3 * one
+
+
+def test_a_prompt_of_a_continuous_batch_takes_the_work_space_of_a_pass() -> None:
+    long = {"prompt_length": 2048, "output_length": 2, "global_batch": 4}
+    passes, whole = (simulate(design(batching=its, **long)).memory_bytes for its in ("continuous", "static"))
+    assert passes is not None
+    assert whole is not None
+    assert passes.activations < whole.activations / 3
+    assert passes.kv_cache == whole.kv_cache
+
+
 def test_training_has_no_first_token_and_serving_no_gradients() -> None:
     trained = {
         "workload": {"model": SMALL, "global_batch": 1},

@@ -10,7 +10,7 @@ from simcore.check.load import design_from
 from simcore.document.problem import InputError
 from simcore.simulate import simulate
 from simcore.workload.penalties import OF_SERVED
-from simcore.workload.serving.kind import ONE_BY_ONE
+from simcore.workload.serving.kind import UNMODELLED
 
 CLUSTER = {
     "npu": "b200",
@@ -65,9 +65,9 @@ def test_sums_of_several_microbatches_in_16_bits_are_named_and_one_microbatch_ha
 def test_serving_in_a_narrow_precision_is_no_training() -> None:
     served = {"model": MODEL, "global_batch": 32, "prompt_length": 64, "output_length": 8, "precision": "fp8"}
     said = simulate(design_from({"workload": served, "cluster": CLUSTER})).not_modelled
-    assert said == (ONE_BY_ONE, OF_SERVED["fp8"])
+    assert said == (UNMODELLED["continuous"], OF_SERVED["fp8"])
     wide = simulate(design_from({"workload": {**served, "precision": "bf16"}, "cluster": CLUSTER}))
-    assert wide.not_modelled == (ONE_BY_ONE,)
+    assert wide.not_modelled == (UNMODELLED["continuous"],)
 
 
 def test_the_result_lists_them() -> None:

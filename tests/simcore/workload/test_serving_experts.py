@@ -181,7 +181,7 @@ def test_a_decode_of_one_request_takes_the_time_to_read_weights_and_cache(flash:
 
 
 def test_a_latent_cache_makes_long_contexts_cheaper_than_one_of_all_heads() -> None:
-    long = {"prompt_length": 4000, "global_batch": 16, "output_length": 3}
+    long = {"prompt_length": 4000, "global_batch": 16, "output_length": 3, "batching": "static"}
     rotary = {**PLAIN, "gated": True, "bias": False, "position": "rotary"}
     latent, heads = (simulate(design(model=m, **long)).time_per_output_token_s for m in ("latent", rotary))
     assert latent is not None
