@@ -25,8 +25,8 @@ EXAMPLES = """examples:
   dse simulate design.yaml                         # the same numbers; dse explain design.yaml says more
 
 --design writes the complete document; of a cluster for several workloads one file for each, design-1-NAME.yaml.
---json prints {space, trial, names, state, why, values, intervals, on_front, dominated_by, sureness, family, neighbours,
-violations, params, design, metrics, workloads}.
+--json prints {space, trial, names, state, why, values, intervals, built, on_front, dominated_by, sureness, family,
+neighbours, violations, params, design, metrics, workloads}.
 """
 
 
@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from dse.door.progress import Phases
+    from dse.report.choice import design_to_build
     from dse.report.counted import convert_units
     from dse.report.pick import ROBUST, pick
     from dse.report.show import gather_facts, print_shown, shown_document
@@ -64,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
         pick(record, text=options.pick)  # a wrong word is told before anything is asked
     with Phases(options.interrupt) as phases:
         phases.phase("asking what-ifs")
-        answers = answers_about(record, study.space, study.engine, simulations=0, note=phases.note)
+        choose = design_to_build(record)  # as reports do, so that they say the same
+        answers = answers_about(record, study.space, study.engine, note=phases.note, choose=choose)
     trial = pick(record, answers, options.pick)
     shown = gather_facts(record, summarize(record, answers), trial)
     if options.json:

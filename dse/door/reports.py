@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.record import StudyRecord
 from dse.proof.certificate import certify
 from dse.report import write_reports
-from dse.report.choice import recommended
-from dse.report.summary import summarize
+from dse.report.choice import design_to_build
 from dse.run.document import OpenStudy, open_study
 from dse.run.proving_beside import certify_beside
 from dse.run.record import Prove, record_in
@@ -66,11 +65,8 @@ def report_run(
         raise InputError([Problem((), f"a front to replace that in {_FRONT}", found, fix)], str(folder))
     check_folder(folder)
 
-    def choose(answers: WhatIf) -> TrialRecord | None:
-        number = recommended(record, summarize(record, answers))
-        return None if number is None else record.trials.numbered(number)
-
     watcher.phase("asking what-ifs")
+    choose = design_to_build(record)
     answers = answers_about(record, study.space, study.engine, simulations, watcher.note, choose)
     watcher.phase("drawing")
     return Reported(study, record, answers, folder, write_reports(record, folder, answers, watcher.note))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +17,8 @@ from dse.report.quickest import quickest_alike
 from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
 from dse.report.runnable import runs_otherwise
-from dse.report.summary import Summary
-from dse.whatif.answers import SAFE
+from dse.report.summary import Summary, summarize
+from dse.whatif.answers import SAFE, WhatIf
 from simcore.check.load import parse_design
 from simcore.provenance import has_fitted_zero
 from simcore.workload.narrow import LOSSY
@@ -27,6 +27,9 @@ NEARLY_FULL = 0.95
 """A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
 NO_ROOM = 1.0
 """How full a memory is at most."""
+BRIM, FROM_BRIM = 0.99, 0.1
+"""A memory that is fuller ends a run at the first thing that is not predicted: room in it may cost so much of each
+objective (*assumed*)."""
 ROOM = ALIKE
 """What room in the memory, or a design that its stack runs, may cost of each objective: as much as no two rows of a
 front are told apart by."""
@@ -51,10 +54,17 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, its memory
     is nearly full, or nothing with its ZeRO stage was fitted, one is built that is worse by less than `ROOM`: one that
     its stack runs, of those one with room, and of these one with a stage that was. None keeps its limits less surely.
+    Where its memory is full to the brim, one with room may be worse by `FROM_BRIM`.
 
     Before all that others take its place: where money alone counts one that does more with the same machines
     (`busier`), then one that is surer (`surer`), then one in a precision whose loss is made up for (`made_up_for`).
     """
+    number = _as_good(record, summary)
+    return None if number is None else from_brim(record, summary, number)
+
+
+def _as_good(record: StudyRecord, summary: Summary) -> int | None:
+    """See `recommended`: all but the brim."""
     number = pick_of_front(record, summary)
     if number is not None:
         number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
@@ -76,6 +86,35 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
         return number
     best = [trial for found, trial in as_good if found == least]
     return quickest_alike(record, balanced(record, best), ROOM, lambda other: other in best).number
+
+
+def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
+    """The nearest design with room to one whose memory is full to the brim, with no more against it, and as sure.
+
+    The trial itself where there is none that is worse by at most `FROM_BRIM`, or where it is not so full.
+    """
+    picked = record.trials.numbered(number)
+    if picked is None or fullness(picked) <= BRIM:
+        return number
+    own = _uncounted(picked)
+    worse = shares_worse(record, record.feasible_trials, picked)
+    order = worse.argsort(kind="stable")
+    near = order[worse[order] <= FROM_BRIM][:_LOOKED_AT]
+    for other in record.feasible_trials.select(near):
+        found = _uncounted(other)
+        if not found.full and found <= own and not is_less_sure(summary, other.number, number):
+            return other.number
+    return number
+
+
+def design_to_build(record: StudyRecord) -> Callable[[WhatIf], TrialRecord | None]:
+    """Which trial is to be built, as a function of the answers that are known of a study."""
+
+    def choose(answers: WhatIf) -> TrialRecord | None:
+        number = recommended(record, summarize(record, answers))
+        return None if number is None else record.trials.numbered(number)
+
+    return choose
 
 
 def busier(record: StudyRecord, summary: Summary, number: int) -> int:

@@ -9,8 +9,11 @@ from dse.buy.regret import REGRET
 from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
+from dse.report.batches import Answer, at_batches
 from dse.report.built import describe_build
 from dse.report.choice import (
+    BRIM,
+    FROM_BRIM,
     NEARLY_FULL,
     ROOM,
     SURER,
@@ -49,14 +52,11 @@ from dse.report.units import clean_text, format_brief, format_percent, format_wi
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
-from dse.whatif.answers import DOES_NOT_FIT
 from simcore.metrics import exponent_of
 
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
-_CANNOT = {"microbatches fill the batch": "data x microbatch does not divide it"}
-"""What a rule that a design breaks at another batch says of that batch."""
 _LEAVES_OUT_OLD = "('constraints: [staleness <= 0]' leaves such designs out)"
 
 
@@ -189,7 +189,7 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
         return ROOM, describe_otherwise(picked.design)
     if fullness(picked) <= NEARLY_FULL and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
         return ROOM, "the times of its stack were fitted on no iteration with its ZeRO stage"
-    return ROOM, (
+    return FROM_BRIM if fullness(picked) > BRIM else ROOM, (
         f"its memory is {format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments"
     )
 
@@ -303,20 +303,19 @@ def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_i
 
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     found = families(record, summary)
-    pay = payoff(record, summary)
-    stands_for = pick_of_front(record, summary)
+    pay = payoff(record, summary, pick_of_front(record, summary), trial)
     dearer = None if pay is None or not is_told_beside(record, trial, pay) else pay
     clauses = []
     if dearer is not None:
         doubt = describe_doubt(dearer.bought, summary, trial, dearer.trial)
-        clauses += [_describe_payoff(dearer, dearer.trial.number in (trial.number, stands_for), doubt)]
+        clauses += [_describe_payoff(dearer, dearer.trial.number == trial.number, doubt)]
     clauses += [clause for clause in _changes(record, summary, trial, found) if clause]
     text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
-    """Where money stops to pay; `here` where the design to build, or that which it stands for, is there.
+    """Where money stops to pay; `here` where the design to build is there.
 
     `doubt` says why it is not known that what is bought differs from what the design to build has.
     """
@@ -345,18 +344,14 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
     yield describe_rival(record, summary, trial, found)
     yield describe_room(record, trial)
     at_prices = _at_prices(record, summary, found) if summary.knee == trial.number else ()
-    answers = (*at_prices, *_at_batches(summary, trial))
+    answers = (*at_prices, *at_batches(summary, trial))
     yield from (text for text, changes in answers if changes)
     kept = " and ".join(text for text, changes in answers if not changes)
     yield f"{kept} keep it" if kept else ""
     yield describe_near_limits(trial)
 
 
-_Answer = tuple[str, bool]
-"""A clause, and whether it is about a change; else it only names what was tried."""
-
-
-def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...]) -> Iterator[_Answer]:
+def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...]) -> Iterator[Answer]:
     """Which prices move the knee to another family."""
     home = next((family.trials for family in found if summary.knee in family.trials), ())
     knees, shift = knees_at_prices(record), format_percent(PRICES)
@@ -372,22 +367,3 @@ def _at_prices(record: StudyRecord, summary: Summary, found: tuple[Family, ...])
             yield f"with {' or '.join(told)} the choice is trial {number}", True
     if knees and not causes:
         yield f"prices ±{shift}", False
-
-
-def _at_batches(summary: Summary, trial: TrialRecord) -> Iterator[_Answer]:
-    """With which batches it leaves the front."""
-    asked = summary.what_if.batches.get(trial.number, ())
-    for at in asked:
-        if not at.stays:
-            yield f"at batch {format_brief(at.batch)} {_fate(at.why)}", True
-    if asked and all(at.stays for at in asked):
-        yield "half or twice the batch", False
-
-
-def _fate(why: str) -> str:
-    if not why:
-        return "other designs beat it"
-    if why == DOES_NOT_FIT:
-        return f"it {why}"
-    missed = any(sign in why for sign in ("<", ">"))
-    return f"it misses {clean_text(why)}" if missed else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"

@@ -41,7 +41,7 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     if found:
         told = f"{told}{_describe_built(own, scenarios.built)}."
     stacks = [_on_machine(stack, own) for stack in sorted(scenarios.stacks, key=lambda stack: -stack.on_front)]
-    beside = _describe_found(record, "Other stacks, by the best designs of the study with them", stacks)
+    beside = _describe_found(record, "Other stacks, by the best designs found with them", stacks)
     barred = [
         f"{clean_text(name)}{f' (the nearest: {_shortly(why)})' if why else ''}"
         for name, why in scenarios.barred.items()

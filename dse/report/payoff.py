@@ -1,11 +1,15 @@
-"""Where more money stops to pay along a front of a price and something that depends on the time."""
+"""Where more money stops to pay along a front of a price and something that depends on the time.
+
+Energy is not bought so: what it costs is known, and counts where electricity is in the price.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dse.buy.regret import REGRET
@@ -18,8 +22,9 @@ from dse.space.objective import Objective, losses
 from dse.whatif.batches import rivals
 from simcore.metrics import CLUSTER, METRICS, exponent_of, is_of
 
-SAME_PRICE = 0.001
-"""Prices that differ by less of them are one price: what the rest buys is no return on money."""
+SAME_PRICE = 0.005
+"""Prices that differ by less of them are one price, such as one cluster with other bills of electricity: what the rest
+buys is no return on money."""
 _Point = tuple[float, float, TrialRecord]
 """Logarithms of a price and of what it buys, both to be minimised, and the design."""
 
@@ -91,19 +96,25 @@ class _Priced(NamedTuple):
     """See `Payoff.beyond`."""
 
 
-def _priced_hull(record: StudyRecord, summary: Summary) -> _Priced | None:
-    """See `_Priced`; None where there is no price, or nothing that depends on the time."""
+def _priced_hull(
+    record: StudyRecord, summary: Summary, instead: Mapping[int, TrialRecord] = MappingProxyType({})
+) -> _Priced | None:
+    """See `_Priced`; None where there is no price, or nothing that depends on the time.
+
+    `instead` are other designs that count in the place of some of the front, by number.
+    """
     prices = [o for o in record.objectives if o.sign > 0 and _is_price(o.name)]
-    timed = [o for o in record.objectives if exponent_of(o.name.removesuffix(REGRET), "time")]
+    timed = [o for o in record.objectives if exponent_of(o.name.removesuffix(REGRET), "time") and o.unit != "J"]
     positive = prices + [o for o in timed if not o.name.endswith(REGRET)]
     if not prices or not timed or min(_least(summary, o) for o in positive) <= 0:
         return None
     price, bought = prices[0], timed[0]
-    points = [_point(trial, price, bought) for trial in summary.front]
+    points = [_point(instead.get(trial.number, trial), price, bought) for trial in summary.front]
     whole = _hull(_join_prices(points))
     hull = whole
     if any(runs_otherwise(trial) for *_, trial in whole):  # what these dominate may be the best that stacks run
-        near = [_point(t, price, bought) for t in rivals(record, READ) if min(t.values[o.name] for o in positive) > 0]
+        beside = [trial for trial in rivals(record, READ) if trial.number not in instead]
+        near = [_point(t, price, bought) for t in beside if min(t.values[o.name] for o in positive) > 0]
         hull = _runnable_hull([*points, *near]) or whole
     return _Priced(price, bought, hull, hull[-1] is not whole[-1])
 
@@ -113,14 +124,19 @@ def _is_price(name: str) -> bool:
     return name == "cost.tco" or (is_of(name, CLUSTER) and METRICS[name].unit == "$")
 
 
-def payoff(record: StudyRecord, summary: Summary) -> Payoff | None:
+def payoff(
+    record: StudyRecord, summary: Summary, passed_over: int | None = None, built: TrialRecord | None = None
+) -> Payoff | None:
     """Where more money stops to pay; None where the objectives are no price and time, or the hull is one design.
+
+    A design of the front that is `passed_over` counts as the one that is `built` in its place.
 
     The answer is read off the convex hull of the front, both objectives as logarithms, where what a percent buys only
     falls: between neighbours it is noise. Designs that their stacks do not run are left out, unless all are such; what
     they dominate may then be on the hull.
     """
-    found = _priced_hull(record, summary)
+    instead = {} if built is None or passed_over is None else {passed_over: built}
+    found = _priced_hull(record, summary, instead)
     if found is None or len(found.hull) < 2:
         return None
     price, bought, hull, beyond = found

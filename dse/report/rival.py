@@ -39,7 +39,12 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     equal = (trial.number, *summary.equals.get(trial.number, ()), pick_of_front(record, summary))
     others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
     by_number = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in others)}
-    rivals = [(by_number[family.chosen], family.name) for family in others]
+    alone = len(others) == 1  # then nothing tells families apart, and its name says what both have
+    rivals = [
+        (rival, _differences(trial, rival) or family.name if alone else family.name)
+        for family in others
+        for rival in [by_number[family.chosen]]
+    ]
     if not rivals or _distances(record, trial, rivals)[2].min() >= _FAR:
         rivals += _behind(record, trial, equal)
     if not rivals:
@@ -95,7 +100,13 @@ def _behind(record: StudyRecord, trial: TrialRecord, equal: Sequence[int | None]
     rival = rival or nearest(record, trial, differs)
     if rival is None:
         return []
-    return [(rival, ", ".join(compare([trial.decided_document, rival.decided_document], KIND).phrases[1][:_TOLD]))]
+    return [(rival, _differences(trial, rival))]
+
+
+def _differences(trial: TrialRecord, rival: TrialRecord) -> str:
+    """In what kind of design a rival differs from a trial."""
+    documents = [each.decided_document for each in (trial, rival)]
+    return "" if None in documents else ", ".join(compare(documents, KIND).phrases[1][:_TOLD])
 
 
 def _is_machine_near(

@@ -23,6 +23,8 @@ from simcore.design.design import Design
 DRAWN = 500
 SHOWN = 5
 _FITS = "fits"
+_AT_LIMIT = 1e-9
+"""A constraint that is missed by less is one of `<` or `>`, and met but for that."""
 
 Reason = tuple[str, str, bool]
 """The rule that a design breaks, an example of it, and whether the design is none at all (else a constraint)."""
@@ -43,7 +45,8 @@ def drawn_reasons(space: Space) -> list[Reason]:
         elif known.broken_constraints:
             rule = known.broken_constraints[0]
             missed = known.early_violations[rule]
-            found.append((rule, known.cut_reason or f"missed by {100 * missed:.3g} %", False))
+            by = f"missed by {100 * missed:.3g} %" if missed > _AT_LIMIT else "at the limit, which it leaves out"
+            found.append((rule, known.cut_reason or by, False))
             if rule == _FITS and (nearest is None or missed < nearest[0]):
                 nearest = missed, design
     return found if nearest is None else _with_nearest(found, nearest[1])

@@ -8,7 +8,7 @@ few drawn jobs are any. Where a space has few designs all are looked at, and nam
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -129,13 +129,19 @@ def _least(plain: list[Space]) -> int:
 def _barred(plain: list[Space]) -> list[_Value]:
     """The values with which no design may be built; those that occur beside one of these alone are left out."""
     found: list[_Value] = []
-    drawn = [values for values in _draw(plain).values() if 1 < len(values) <= VALUES]
+    drawn = {path: values for path, values in _draw(plain).items() if 1 < len(values) <= VALUES}
     least = _least(plain)
-    barred = [value for values in drawn for value in values.values() if not value.built and value.is_known(least)]
+    blamed = [values.values() for path, values in drawn.items() if not _is_blameless(path, values.values())]
+    barred = [value for values in blamed for value in values if not value.built and value.is_known(least)]
     for value in sorted(barred, key=lambda value: -len(value.drawn)):
         if not value.drawn <= set[int]().union(*(other.drawn for other in found)):
             found.append(value)
     return found
+
+
+def _is_blameless(path: str, values: Collection[_Value]) -> bool:
+    """Whether a job may be built with no value of a hole: then something else is wrong with it."""
+    return path.startswith(_OF_JOB) and not any(value.built for value in values)
 
 
 def _draw(plain: list[Space]) -> dict[str, dict[str, _Value]]:

@@ -122,7 +122,13 @@ def _unanswerable_problems(
                 yield replace(refusal.at(place), found=f"{refusal.found} for '{objective.name}'")
     yield from memory_problems(constraints, document)
     for index, constraint in enumerate(constraints):
+        where = ("constraints", index)
+        absent = [name for name in constraint.metrics if name in lacking]
+        for name in absent:
+            yield Problem(where, "a metric that every workload of the space has", f"'{name}'", lacking[name])
+        if absent:
+            continue
         try:
             constraint.measure_violation(metrics, document)
         except Refusal as refusal:
-            yield replace(refusal.at(("constraints", index)), found=f"{refusal.found} in '{constraint.name}'")
+            yield replace(refusal.at(where), found=f"{refusal.found} in '{constraint.name}'")

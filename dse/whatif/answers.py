@@ -53,6 +53,8 @@ class AtBatch:
     """Why it cannot run; empty where it can."""
     stays: bool
     """Whether it runs and none of the designs that were simulated with that batch dominates it."""
+    microbatch: int | None = None
+    """Its microbatch there, where its own is too large for that batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine that no member of the front is built of, or a stack that none runs, by the best design found on it."""
+    """A machine that no member of the front is built of, or another stack, by the best design found on it."""
 
     name: str
     values: Mapping[str, float]
@@ -142,7 +144,7 @@ class Scenarios:
     unasked: tuple[str, ...] = ()
     """Machines that the front leaves out and that were too many to be looked at."""
     stacks: tuple[Machine, ...] = ()
-    """Stacks of software that the front leaves out."""
+    """Stacks of software that the front leaves out, or the design to build has not."""
 
     @property
     def known(self) -> Mapping[int, Sureness]:

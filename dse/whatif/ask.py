@@ -21,7 +21,7 @@ from dse.whatif.answers import NOTHING, ParameterStep, WhatIf
 from dse.whatif.as_run import find_as_run
 from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, run_at_batches
 from dse.whatif.climb import find_starts
-from dse.whatif.machines import MOST, NOWHERE, best_elsewhere
+from dse.whatif.machines import MOST, NOWHERE, Elsewhere, best_elsewhere, with_other_stacks
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
 from dse.whatif.recomputed import find_recomputation
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
@@ -36,6 +36,8 @@ from simcore.engine.registry import BUILT_IN
 SIMULATIONS = 200
 """Most simulations unless told: about a second."""
 _UNBIDDEN = ("auto", "fast", "flow")
+_ROUNDS = 3
+"""How often the design to build is chosen at most."""
 
 Choose = Callable[[WhatIf], TrialRecord | None]
 """Which design is to be built by some answers; None of a study without a feasible one."""
@@ -53,8 +55,8 @@ def answers_about(
 
     Unless told, a quick engine takes `SIMULATIONS`, some more for sizes that do not fit, for each machine that the
     front leaves out (`dse.whatif.machines`), and for 16 bits where fewer are built (`dse.whatif.wider`). `note` is told
-    how far they are. The design that is to be built by these answers (`choose`) is among those that are compared, however far it is
-    behind the front.
+    how far they are. The design that is to be built by these answers (`choose`) is among those that are compared,
+    however far it is behind the front.
     """
     allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations
     if not record.front:
@@ -75,16 +77,20 @@ def answers_about(
     elsewhere = NOWHERE if why else best_elsewhere(record, space, beyond, left, starts)
     front, near = _order_front(record), rivals(record, CONTENDERS)
 
-    def compared(beside: Sequence[TrialRecord] = ()) -> WhatIf:
-        found = ask_scenarios(record, front, near, elsewhere, space.constraints, note, beside)
+    def ask(there: Elsewhere, beside: Sequence[TrialRecord]) -> WhatIf:
+        found = ask_scenarios(record, front, near, there, space.constraints, note, beside)
         return replace(asked, scenarios=found)
 
-    first = compared()
-    built = None if choose is None else choose(first)
-    if built is None or built.design is None or built.metrics is None or first.scenarios is None:
-        return first
-    found = first if built.number in first.scenarios.known else compared([built])
-    if why:
+    first = ask(elsewhere, [])
+    known = () if first.scenarios is None else first.scenarios.known
+
+    def compared(built: TrialRecord) -> WhatIf:
+        there = elsewhere if why else with_other_stacks(record, elsewhere, built, beyond, starts)
+        beside = [] if built.number in known else [built]
+        return ask(there, beside) if there.restacked or beside else first
+
+    found, built = _settle(first, choose, compared)
+    if built is None or why:
         return found
     wide = IN_16_BITS if simulations is None else allowed - simulate.simulated - beyond.simulated
     return replace(
@@ -94,6 +100,23 @@ def answers_about(
         as_run=find_as_run(record, built, simulate),
         wider=find_wider(record, space, built, _Memory(evaluator, max(1, wide), note), starts, wide),
     )
+
+
+def _settle(
+    found: WhatIf, choose: Choose | None, compared: Callable[[TrialRecord], WhatIf]
+) -> tuple[WhatIf, TrialRecord | None]:
+    """The answers, and the design to build by them: what it is compared with depends on it, and it on that."""
+    built: TrialRecord | None = None
+    for _ in range(_ROUNDS):
+        chosen = None if choose is None or found.scenarios is None else choose(found)
+        if chosen is None or chosen.design is None or chosen.metrics is None:
+            return found, None
+        if built is not None and chosen.number == built.number:
+            break
+        before, built, found = found, chosen, compared(chosen)
+        if found is before:
+            break
+    return found, built
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

@@ -58,13 +58,13 @@ def run_at_batches(
     found: dict[int, list[AtBatch]] = {trial.number: [] for trial in members if batch_of(trial) is not None}
     for factor in FACTORS:
         asked = [(trial, *_run(trial, factor, simulate, rewrite)) for trial in (*members, *others) if batch_of(trial)]
-        ran = [values for _, values, why in asked if not why]
+        ran = [values for _, values, why, _ in asked if not why]
         matrix = losses(record.objectives, ran)
-        for trial, values, why in asked:
+        for trial, values, why, microbatch in asked:
             if trial.number in found:
                 stays = not why and not dominated_mask(matrix, losses(record.objectives, [values]))[0]
                 batch = factor * (batch_of(trial) or 0)
-                found[trial.number].append(AtBatch(factor, batch, {} if why else values, why, stays))
+                found[trial.number].append(AtBatch(factor, batch, {} if why else values, why, stays, microbatch))
     return {number: tuple(answers) for number, answers in found.items()}
 
 
@@ -116,18 +116,31 @@ def _anchor(trial: TrialRecord) -> Mapping[str, float]:
     return read_workload(trial.design["workload"]).anchor()
 
 
-def _run(trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite) -> tuple[dict[str, float], str]:
-    """The objectives of a trial at a batch, and why it cannot run there (empty where it can)."""
+def _run(
+    trial: TrialRecord, factor: float, simulate: Simulate, rewrite: Rewrite
+) -> tuple[dict[str, float], str, int | None]:
+    """The objectives of a trial at a batch, why it cannot run there (empty where it can), and a smaller microbatch."""
     before = batch_of(trial)
     assert before is not None
     batch = factor * before
     if not batch.is_integer():
-        return {}, f"a batch of {before} cannot be halved"
+        return {}, f"a batch of {before} cannot be halved", None
     try:
-        outcome = simulate(rewrite(trial, int(batch)))
+        document = rewrite(trial, int(batch))
+        outcome = simulate(document)
     except Refusal as error:
-        return {}, str(error)
-    return dict(outcome.values), describe_broken(outcome)
+        return {}, str(error), None
+    return dict(outcome.values), describe_broken(outcome), _smaller_microbatch(trial, outcome.design or document)
+
+
+def _smaller_microbatch(trial: TrialRecord, document: Mapping[str, Any]) -> int | None:
+    """The microbatch of a document where it is another one than a trial's own; None where it follows from the batch."""
+    own, its = ({} if each is None else each.get("parallelism") or {} for each in (trial.design, document))
+    microbatch, data = its.get("microbatch"), own.get("data")
+    if trial.design is None or not isinstance(microbatch, int) or microbatch == own.get("microbatch"):
+        return None
+    usual = read_workload(trial.design["workload"]).usual_microbatch(data) if isinstance(data, int) else 1
+    return microbatch if own.get("microbatch") != usual else None
 
 
 def describe_broken(outcome: Outcome) -> str:

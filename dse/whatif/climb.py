@@ -82,10 +82,15 @@ def try_settings(simulate: Simulate, trial: TrialRecord, **settings: Any) -> Out
     """A trial's design with other `settings` of `parallelism` (None: not given); None where that is not feasible."""
     parallelism = {**parallelism_of(trial.design), **settings}
     given = {key: value for key, value in parallelism.items() if value is not None}
+    return try_changed(simulate, trial, parallelism=given)
+
+
+def try_changed(simulate: Simulate, trial: TrialRecord, **sections: Any) -> Outcome | None:
+    """A trial's design with other `sections`; None where that is not feasible."""
     try:
-        outcome = simulate({**(trial.design or {}), "parallelism": given})
+        outcome = simulate({**(trial.design or {}), **sections})
     except Refusal:
-        return None  # the settings do not suit such a design
+        return None  # they do not suit such a design
     return outcome if outcome.state == "feasible" else None
 
 

@@ -5,8 +5,9 @@ bound. But times are only as sure as what is known of each machine, and a data s
 each such machine gets a short search of its own, and its best design joins the contenders in the scenarios
 (`dse.whatif.scenarios`): how often would it have been the better choice?
 
-A machine is the NPU that a design names, in nodes or domains of a size that it is sold in. Stacks of software that the
-front leaves out get no search: the study's own best design with each is compared.
+A machine is the NPU that a design names, in nodes or domains of a size that it is sold in. Other stacks of software
+than that of the design to build get no search: that design with each of them is compared, and the study's own best with
+each that the front leaves out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dse.space.fill import template_count
 from dse.space.space import Space
 from dse.whatif.as_run import simulate_as_run
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, by_kind, loss_against
+from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, by_kind, loss_against, try_changed
 from simcore.check.load import parse_design
 from simcore.design.node import nodes_sold_with
 
@@ -79,7 +80,9 @@ class Elsewhere(NamedTuple):
     unasked: tuple[str, ...] = ()
     """Machines that were too many."""
     stacks: tuple[TrialRecord, ...] = ()
-    """The study's own best design with each stack of software that the front leaves out."""
+    """The best design known with each stack of software that the front leaves out, or the design to build has not."""
+    restacked: tuple[TrialRecord, ...] = ()
+    """The design to build with each other stack, as trials below 0."""
 
 
 NOWHERE = Elsewhere()
@@ -116,6 +119,31 @@ def best_elsewhere(
     open_stacks = template_count(space.template.get("software")) > 1  # else a stack is its machine's usual one
     stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values()) if open_stacks else ()
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
+
+
+def with_other_stacks(
+    record: StudyRecord, found: Elsewhere, built: TrialRecord, simulate: Simulate, starts: Sequence[TrialRecord]
+) -> Elsewhere:
+    """What was `found`, and the design to build with each stack of `starts` that may run it.
+
+    Of each stack the better one is told: that, or the study's own best where the front leaves the stack out.
+    """
+    best = {stack_of(trial.design): trial for trial in found.stacks}
+    restacked: list[TrialRecord] = []
+    for name, (first, *_) in by_kind(starts, stack_of).items():
+        outcome = None if name == stack_of(built.design) else try_changed(simulate, built, software=_software(first))
+        if outcome is not None:
+            number = -1 - len(found.best) - len(restacked)
+            restacked.append(
+                replace(built, number=number, values=outcome.values, design=outcome.design, metrics=outcome.metrics)
+            )
+            if name not in best or behind_knee(record, outcome.values) < behind_knee(record, best[name].values):
+                best[name] = restacked[-1]
+    return found._replace(stacks=(*best.values(),), restacked=(*restacked,))
+
+
+def _software(trial: TrialRecord) -> Any:
+    return (trial.design or {})["software"]
 
 
 def _as_run(record: StudyRecord, found: TrialRecord, simulate: Simulate) -> TrialRecord:

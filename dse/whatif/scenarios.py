@@ -16,8 +16,8 @@ that is worth its price, for the front as predicted may be short where designs a
 is surer to keep the limits (`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
 The best design of each machine that the front leaves out (`dse.whatif.machines`) counts beside the contenders, for
-shares and regrets, and is not picked. The best with each stack that it leaves out is compared with the front in the
-same scenarios.
+shares and regrets, and is not picked; so does the design to build with each other stack. The best with each stack is
+compared with the front in the same scenarios.
 
 Nothing is simulated here, and all follows from the journal: the same on every machine.
 """
@@ -84,10 +84,11 @@ def ask_scenarios(
     lost = _lost(record, found, drawn)
     kept = [share_kept(limits, one) for one in found]
     members = lost[:, : min(len(front), MOST)]
-    others = _lost(record, _draw(elsewhere.best, drawn, note), drawn)
-    machines = _machines(elsewhere.best, others, members, machine_of)
+    others = _lost(record, _draw([*elsewhere.best, *elsewhere.restacked], drawn, note), drawn)
+    there = others[:, : len(elsewhere.best)]
+    machines = _machines(elsewhere.best, there, members, machine_of)
     stacks = _machines(elsewhere.stacks, _lost(record, _draw(elsewhere.stacks, drawn, note), drawn), members, stack_of)
-    built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, others], axis=1), members.shape[1])
+    built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, there], axis=1), members.shape[1])
     compared = _compare(record, trials, len(front), (lost, others), kept, drawn)
     return replace(
         compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked, stacks=stacks

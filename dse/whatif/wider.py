@@ -9,7 +9,8 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Wider
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Ranked, Simulate, behind_knee, by_kind, loss_against
+from dse.whatif.climb import Climb, Named, Ranked, Simulate, behind_knee, by_kind, loss_against
+from dse.whatif.machines import machine_of
 from simcore.check.load import parse_design
 from simcore.document.field import NARROW
 from simcore.document.problem import Refusal
@@ -28,7 +29,8 @@ def find_wider(
 ) -> Wider | None:
     """The best design in 16 bits that is found in `most` simulations: the trial's own, where the space has no others.
 
-    It is searched for from `starts` (`find_starts`) and from the best of the study. None of a trial that has 16 bits,
+    On the trial's own machine if there is one: who has bought that asks. It is searched for from `starts`
+    (`find_starts`) and from the best of the study. None of a trial that has 16 bits,
     or serves, or where its NPU has no such peak. `simulate` evaluates a document; where it says that one is of unsound
     form (`UnsoundError`), no such design exists.
     """
@@ -42,12 +44,13 @@ def find_wider(
         outcome = simulate(wide)
     except Refusal:
         return None
-    if _PATH in trial.params and most > 0:
-        start = TrialRecord(-1, "cut", {}, {**trial.params, _PATH: WIDE}, {}, wide)
-        climb = Climb(record, space, simulate, precision_of, WIDE, most)
-        found = climb.run([start, *by_kind(starts, precision_of).get(WIDE, ())], _best_of_study(record))
+    for named in (_on_machine, precision_of) if _PATH in trial.params and most > 0 else ():
+        start, kind = TrialRecord(-1, "cut", {}, {**trial.params, _PATH: WIDE}, {}, wide), named(wide)
+        climb = Climb(record, space, simulate, named, kind, most)
+        found = climb.run([start, *by_kind(starts, named).get(kind, ())], _best_of_study(record, named, kind))
         if found is not None and found[0][0] == 0:
             return Wider(trial.number, WIDE, loss_against(record, trial, found[1].values), found[1].design)
+        most -= climb.simulated
     if outcome.state != "feasible":
         return Wider(trial.number, WIDE, None) if outcome.violations.get("fits", 0.0) > 0 else None
     return Wider(trial.number, WIDE, loss_against(record, trial, outcome.values), outcome.design)
@@ -60,8 +63,13 @@ def precision_of(document: Mapping[str, Any] | None) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _best_of_study(record: StudyRecord) -> Ranked | None:
-    """The study's own best design in 16 bits."""
+def _on_machine(document: Mapping[str, Any] | None) -> str:
+    """What a design document computes in, and on what."""
+    return f"{precision_of(document)} on {machine_of(document)}"
+
+
+def _best_of_study(record: StudyRecord, named: Named, kind: str) -> Ranked | None:
+    """The study's own best design of a kind, as it is `named`."""
     near = (*record.front, *rivals(record, _OWN))
-    ranked = [((0, behind_knee(record, t.values)), t) for t in near if precision_of(t.design) == WIDE]
+    ranked = [((0, behind_knee(record, t.values)), t) for t in near if named(t.design) == kind]
     return min(ranked, key=lambda one: one[0], default=None)

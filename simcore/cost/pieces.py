@@ -13,7 +13,7 @@ from simcore.cost.shelf import Basket
 from simcore.cost.torus import blocks_of, buy_torus
 from simcore.cost.tree import Site
 from simcore.design.cluster import Cluster
-from simcore.design.node import Node, inner_dimensions, node_of
+from simcore.design.node import Node, inner_dimensions, node_of, nodes_sold_with
 from simcore.design.part import PartPrice
 from simcore.design.prices import PriceList
 from simcore.document.problem import Path, Problem
@@ -99,7 +99,9 @@ def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
     node, prices = node_of(cluster), basket.prices
     if node is None:
         found = f"'{cluster.npu.name}' with these inner dimensions"
-        fix = "give 'cluster.node' and its price ('cost.nodes'), or a linear price list such as libra"
+        sold = ", ".join(dict.fromkeys(node.name for node in nodes_sold_with(cluster.npu.name)))
+        known = f"choose a fabric of those that it is sold in ({sold}), " if sold else ""
+        fix = f"{known}give 'cluster.node' and its price ('cost.nodes'), or a linear price list such as libra"
         basket.refuse(("cluster", "npu"), "NPUs and inner dimensions of a node of the catalogue", found, fix)
         return None
     name = f"{node.name} with {cluster.npu.name}"

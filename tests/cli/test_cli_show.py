@@ -37,8 +37,8 @@ objectives: {minimize: [iteration_time, cost.total]}
 study: {decide: [cluster], sampler: exhaustive}
 """
 KEYS = {
-    *("space", "trial", "names", "state", "why", "values", "intervals", "on_front", "dominated_by", "sureness"),
-    *("family", "neighbours", "violations", "params", "design", "metrics", "workloads"),
+    *("space", "trial", "names", "state", "why", "values", "intervals", "built", "on_front", "dominated_by"),
+    *("sureness", "family", "neighbours", "violations", "params", "design", "metrics", "workloads"),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.report.choice import recommended
 from dse.report.describe import compare
 from dse.report.families import Family, families
 from dse.report.futures import member_futures
@@ -40,6 +41,8 @@ class Shown:
     trial: TrialRecord
     names: tuple[str, ...]
     """The words that mean it: `knee`, `robust`, `best:…`."""
+    built: bool
+    """Whether it is the design to build."""
     on_front: bool
     dominated_by: int | None
     """A member of the front that is better; None on the front, and where it was not simulated or is infeasible."""
@@ -60,6 +63,7 @@ def gather_facts(record: StudyRecord, summary: Summary, trial: TrialRecord) -> S
     return Shown(
         trial=trial,
         names=names,
+        built=recommended(record, summary) == trial.number,
         on_front=on_front,
         dominated_by=None if on_front else _dominating(record, summary, trial),
         intervals=_intervals(record, summary, trial),

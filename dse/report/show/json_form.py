@@ -1,9 +1,10 @@
 """One design of a study as JSON; all values are in SI units and in the objectives' own directions.
 
 Keys: `space`, `trial`, `names` (the words that mean it), `state`, `why` (null where feasible), `values` (objective ->
-value), `intervals` (objective -> [low, high] in nine of ten cases), `on_front`, `dominated_by`, `sureness` (null where
-no scenarios were asked; `on_front` and `regret` are shares), `family` (`trials`, `chosen`, `name`), `neighbours`
-(`trial`, `better` in which objective, `change` as shares, `differs`), `violations`, `params`, `design`, `metrics` (the
+value), `intervals` (objective -> [low, high] in nine of ten cases), `built` (whether it is the design to build),
+`on_front`, `dominated_by`, `sureness` (null where no scenarios were asked; `on_front` and `regret` are shares),
+`family` (`trials`, `chosen`, `name`), `neighbours` (`trial`, `better` in which objective, `change` as shares,
+`differs`), `violations`, `params`, `design`, `metrics` (the
 Result of `dse simulate --json`), and `workloads` (of a purchase: `name`, `values`, `params`, `design`, `metrics`). With
 futures also `futures` (`name`, `value` of the tuned metric, `regret`, `best_at_price`) and `worst_regret`.
 """
@@ -30,6 +31,7 @@ def shown_document(record: StudyRecord, shown: Shown) -> dict[str, Any]:
             "why": explain_state(trial) or None,
             "values": plain_values(record, trial),
             "intervals": shown.intervals,
+            "built": shown.built,
             "on_front": shown.on_front,
             "dominated_by": shown.dominated_by,
             "sureness": None if shown.sureness is None else asdict(shown.sureness),

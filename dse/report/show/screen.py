@@ -66,7 +66,8 @@ def print_shown(record: StudyRecord, shown: Shown, console: Console) -> None:
 
 
 def _title(record: StudyRecord, shown: Shown) -> str:
-    told = [_WORDS.get(name, f"best {label(name.partition(':')[2])}") for name in shown.names]
+    told = ["the design to build"] if shown.built else []
+    told += [_WORDS.get(name, f"best {label(name.partition(':')[2])}") for name in shown.names]
     role = f", {' and '.join(told)}" if told else ", on the front" if shown.on_front else f", {shown.trial.state}"
     if shown.trial.state == "feasible" and not shown.on_front:
         role += ", dominated"
@@ -202,7 +203,8 @@ def _place(record: StudyRecord, shown: Shown) -> list[str]:
     """Its place among the others, in sentences."""
     said = [_describe_sureness(shown)]
     if shown.dominated_by is not None:
-        said.append(f"Dominated, for instance by trial {shown.dominated_by}, which is no worse in any objective.")
+        why = "; the decision of dse report says what that one has against it" if shown.built else ""
+        said.append(f"Dominated, for instance by trial {shown.dominated_by}, which is no worse in any objective{why}.")
     said.append(_describe_family(shown))
     said += [_describe_neighbour(record, neighbour) for neighbour in shown.neighbours]
     return [sentence for sentence in said if sentence]

@@ -15,8 +15,8 @@ from dse.space.objective import Objective
 from dse.space.space import Space, load_space
 from dse.whatif.answers import AsRun
 from dse.whatif.as_run import find_as_run
-from dse.whatif.climb import Climb
-from dse.whatif.machines import best_elsewhere
+from dse.whatif.climb import Climb, find_starts
+from dse.whatif.machines import best_elsewhere, machine_of
 from dse.whatif.wider import find_wider
 from simcore.check.load import design_from
 from simcore.simulate import simulate
@@ -124,3 +124,26 @@ def test_the_best_design_on_a_machine_is_told_as_its_stack_runs_it_unless_that_c
     (found,) = best_elsewhere(record, space_of("fp8"), simulate_as, 80, [elsewhere]).best
     assert ((found.design or {})["parallelism"]["schedule"] == "dualpipe-v") is kept
     assert found.values["iteration_time"] == pytest.approx(2.0 if kept else 2.0 * (1 + loss))
+
+
+def test_in_16_bits_the_machine_that_is_bought_comes_before_a_quicker_one() -> None:
+    machines = [
+        {"npu": npu, "fabric": fabric, "npus": 32} for npu, fabric in (("h100-80gb", "dgx-h100"), ("b200", "dgx-b200"))
+    ]
+    its = load_space(
+        {
+            "workload": {"model": "megatron-22b", "global_batch": 64, "precision": {"choice": ["bf16", "fp8"]}},
+            "parallelism": {"tensor": 2, "pipeline": 4, "zero": 1, "sequence_parallel": True},
+            "cluster": {"choice": machines},
+            "objectives": {"minimize": ["iteration_time"]},
+            "constraints": [],
+        }
+    )
+    own = replace(trial(), params={"workload.precision": "fp8", "cluster": 0})
+    record = studies.record([own], objectives=OBJECTIVES)
+    found = find_wider(record, its, own, evaluated, find_starts(record, its), 160)
+    assert found is not None
+    assert found.design is not None
+    assert machine_of(found.design) == "h100-80gb"
+    wide = time(trial(precision="bf16").design)
+    assert found.loss == {"iteration_time": pytest.approx(wide / own.values["iteration_time"] - 1)}

@@ -127,6 +127,29 @@ def test_a_memory_with_room_is_worth_little_time(full: float, other: float, time
     assert decision.sentences[1].startswith(told) is (built == 3)
 
 
+@pytest.mark.parametrize(("other", "time", "built"), [(0.9, 1.2, 3), (0.9, 1.22, 1), (0.97, 1.15, 1)])
+def test_a_memory_that_is_full_to_the_brim_is_not_built_for_a_tenth_of_the_time(
+    other: float, time: float, built: int
+) -> None:
+    front = [trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, **filled(0.999)), trial(2, 2.0, 1.9e7, 16)]
+    decision = decided(studies.record([*front, trial(3, time, 2e7, 2, **filled(other))]))
+    assert decision.trial == built
+    told = "Trial 1 of the front is better by less than 10 %, but its memory is 100 % full"
+    assert decision.sentences[1].startswith(told) is (built == 3)
+
+
+def test_a_network_that_is_busy_behind_the_computing_is_told() -> None:
+    def used(share: float) -> list[dict[str, Any]]:
+        return [{"dimension": "1: switch(64)", "busy_s": share, "utilization": 0.1, "bytes_per_npu": 1e9}]
+
+    def told(share: float) -> str:
+        return " ".join(decided(studies.record([trial(0, 1.0, 2e7, network=used(share))])).sentences)
+
+    busy, idle = told(0.8), told(0.7)
+    assert "network 1: switch(64) busy 80 % of it, hidden: a slower one shows;" in busy
+    assert "hidden" not in idle
+
+
 def test_a_memory_without_room_is_told_with_the_nearest_design_that_has_some() -> None:
     front = [trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, **filled(0.99)), trial(2, 2.0, 1.9e7, 16)]
     roomy = trial(3, 1.2, 2e7, 2, **filled(0.6))
@@ -563,6 +586,26 @@ def test_no_money_pays_for_a_design_that_its_stack_does_not_run(monkeypatch: pyt
     assert payoff(record, summarize(record)) == whole
 
 
+def test_what_money_buys_is_told_of_the_design_to_build_and_not_of_one_passed_over() -> None:
+    record = studies.record([trial(0, 1.0, 2.6e7), trial(1, 1.05, 2e7, 4, **filled(0.98)), trial(3, 2.0, 1.9e7, 16)])
+    record = studies.record([*record.trials, trial(4, 1.07, 2e7, 2, **filled(0.5))])
+    assert decided(record).trial == 4
+    told = payoff(record, summarize(record), 1, record.trials[3])
+    assert told is not None
+    assert told.trial.number == 0
+    assert told.before is not None
+    assert math.isclose(told.before, math.log(1.07) / math.log(1.3))
+
+
+def test_energy_is_not_bought() -> None:
+    record = studies.record([trial(0, 2.0, 1e7), trial(1, 1.0, 1.5e7, 4)])
+    energy = Objective("energy", "minimize", "J")
+    joules = [replace(each, values={**each.values, "energy": each.values["iteration_time"]}) for each in record.trials]
+    asked = studies.record(joules, objectives=(energy, record.objectives[1]))
+    assert payoff(record, summarize(record)) is not None
+    assert payoff(asked, summarize(asked)) is None
+
+
 def priced(number: int, time: float, network: float, npu: float) -> TrialRecord:
     made = trial(number, time, npu + network, 2**number)
     cost = {"network": network, "npu": npu, "memory": 0.0, "total": npu + network}
@@ -608,6 +651,20 @@ def batches(stays: bool, why: str = "") -> Mapping[int, tuple[AtBatch, ...]]:
 )
 def test_batches_that_change_the_choice_are_named(stays: bool, why: str, said: str) -> None:
     assert said in decided(three(), replace(NOTHING, batches=batches(stays, why))).sentences[2]
+
+
+def test_a_batch_that_asks_for_more_than_itself_says_so() -> None:
+    smaller = {1: (AtBatch(0.5, 512.0, {}, "", True, microbatch=1), AtBatch(2.0, 2048.0, {}, "", True))}
+    said = decided(three(), replace(NOTHING, batches=smaller)).sentences[2]
+    assert "half (with microbatch 1) or twice the batch keep it" in said
+    late = {1: (AtBatch(0.5, 512.0, {}, "", True), AtBatch(2.0, 2048.0, {}, "time_to_train <= 45 d", False))}
+    record = three()
+    document = record.trials[1].design
+    assert document is not None
+    document["workload"] = {"model": "transformer-1t", "global_batch": 1024, "training_tokens": 3e11}
+    said = decided(record, replace(NOTHING, batches=late)).sentences[2]
+    missed = "at batch 2,048 it misses time_to_train <= 45 d, with the tokens that training takes at such a batch"
+    assert missed in said
 
 
 def test_a_limit_that_is_near_is_named() -> None:

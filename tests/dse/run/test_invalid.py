@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from tiny_spaces import space, tiny
 
 from dse.run.invalid import DRAWN, drawn_reasons, explained
 from dse.space.space import Space
+from simcore.document.problem import InputError
 
 
 def with_tensor(choices: list[int]) -> Space:
@@ -24,3 +26,15 @@ def test_all_designs_of_a_small_space_are_asked() -> None:
 
 def test_of_a_large_space_some_are_drawn() -> None:
     assert 0.95 * DRAWN < len(drawn_reasons(with_tensor([8, *range(3, 3 + 2 * DRAWN, 2)]))) <= DRAWN
+
+
+def test_a_limit_that_is_missed_by_nothing_is_said_to_leave_its_own_value_out() -> None:
+    given = space({**tiny(), "constraints": ["fits", "parallelism.tensor < 1"]})
+    said = {text for rule, text, _ in drawn_reasons(given) if rule == "parallelism.tensor < 1"}
+    assert "at the limit, which it leaves out" in said
+    assert all(text.startswith("missed by ") for text in said - {"at the limit, which it leaves out"})
+
+
+def test_a_constraint_on_what_training_takes_asks_for_its_tokens() -> None:
+    with pytest.raises(InputError, match=r"constraints\[1\].*'time_to_train'; give the workload training_tokens"):
+        space({**tiny(), "constraints": ["fits", "time_to_train <= 30 d"]})

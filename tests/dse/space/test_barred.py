@@ -132,3 +132,15 @@ def test_a_way_to_recompute_whose_modules_the_model_lacks_is_named(model: str, s
     assert [("modules of the model, which has no latent_attention" in text) for text in found] == (
         [True] if said else []
     )
+
+
+def test_of_a_hole_with_no_value_that_may_be_built_none_is_to_blame() -> None:
+    parallelism = {
+        "pipeline": 4,
+        "data": 2,
+        "interleave": 3,
+        "zero": {"choice": [0, 1]},
+        "recompute": {"choice": ["none", "full"]},
+    }
+    told = notices(H100 | {"npus": 8}, parallelism=parallelism)
+    assert not [text for text in told if text.startswith("parallelism.recompute")]

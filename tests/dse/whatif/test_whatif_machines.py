@@ -14,18 +14,20 @@ from asked_studies import answer_what_if
 from numpy.typing import NDArray
 from tiny_spaces import TINY
 
-from dse.evaluate.evaluate import Outcome
+from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.decision import describe_decision
 from dse.report.front import pareto_json
 from dse.report.machines import describe_machines
 from dse.report.summary import summarize
 from dse.report.units import format_with_unit
+from dse.run.document import open_study
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import Space, space_from
 from dse.whatif.answers import Machine, Scenarios
+from dse.whatif.ask import answers_about
 from dse.whatif.batches import rivals
 from dse.whatif.climb import Climb, find_starts
 from dse.whatif.drawn import draw_trials
@@ -265,8 +267,30 @@ def test_a_stack_that_the_front_leaves_out_is_compared_by_the_best_design_of_the
     near = rivals(record, CONTENDERS)[: CONTENDERS - len(record.front)]
     front = times_of(record, [*record.front, *near])[: len(record.front)]
     assert stack.on_front == pytest.approx((times_of(record, [best])[0] <= front.min(axis=0)).mean(), abs=1e-6)
-    said = f"Other stacks, by the best designs of the study with them: {stack.name} ("
+    said = f"Other stacks, by the best designs found with them: {stack.name} ("
     assert describe_machines(record, summarize(record, answers)).startswith(said)
+
+
+def test_the_design_to_build_is_compared_with_itself_on_other_stacks(tmp_path: Path) -> None:
+    document = yaml.safe_load(TINY) | {"objectives": {"minimize": ["iteration_time", "cost.total"]}}
+    document["software"] = {"choice": ["megatron-core", "pytorch-fsdp"]}
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "tiny")
+    optimize(space, Settings(sampler="random", trials=30, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    built = next(trial for trial in record.front if trial.design is not None)
+    assert built.design is not None
+    opened = open_study(tmp_path / "run")
+    without = answers_about(record, opened.space, opened.engine)
+    found = answers_about(record, opened.space, opened.engine, choose=lambda _: built)
+    assert without.scenarios is not None
+    assert found.scenarios is not None
+    (stack,) = [each for each in found.scenarios.stacks if each.name != stack_of(built.design)]
+    other = {**built.design, "software": stack.design["software"]}
+    outcome = Evaluator(space.objectives, space.constraints, opened.engine)(other)
+    assert outcome.state == "feasible"
+    own = [trial for trial in record.feasible_trials if stack_of(trial.design) == stack.name]
+    assert stack.values == outcome.values or any(trial.values == stack.values for trial in own)
+    assert found.scenarios.known[built.number].on_front <= without.scenarios.known[built.number].on_front
 
 
 def test_the_files_have_the_machines(fastest: tuple[StudyRecord, Path]) -> None:

@@ -1,0 +1,50 @@
+"""What the design to build would be at half and at twice its global batch, in clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dse.evaluate.record import TrialRecord
+from dse.report.aspects import value_at
+from dse.report.summary import Summary
+from dse.report.units import clean_text, format_brief
+from dse.whatif.answers import DOES_NOT_FIT, AtBatch
+from simcore.design.workload import read_workload
+
+Answer = tuple[str, bool]
+"""A clause, and whether it is about a change; else it only names what was tried."""
+_CANNOT = {"microbatches fill the batch": "data x microbatch does not divide it"}
+"""What a rule that a design breaks at another batch says of that batch."""
+
+
+def at_batches(summary: Summary, trial: TrialRecord) -> Iterator[Answer]:
+    """With which batches it leaves the front."""
+    asked = summary.what_if.batches.get(trial.number, ())
+    for at in asked:
+        if not at.stays:
+            yield f"at batch {format_brief(at.batch)}{_changed(at)} {_fate(at.why)}{_needed(trial, at)}", True
+    if asked and all(at.stays for at in asked):
+        half, twice = (next((_changed(at) for at in asked if (at.factor > 1) is more), "") for more in (False, True))
+        yield f"half{half} or twice{twice} the batch", False
+
+
+def _changed(at: AtBatch) -> str:
+    """What else differs there: a microbatch that fits the batch."""
+    return "" if at.microbatch is None else f" (with microbatch {at.microbatch})"
+
+
+def _needed(trial: TrialRecord, at: AtBatch) -> str:
+    """That a larger batch takes more tokens, where limits may be missed for that."""
+    workload = value_at(trial.design or {}, "workload")
+    if at.factor < 1 or not at.why or not isinstance(workload, dict) or not read_workload(workload).anchor():
+        return ""
+    return ", with the tokens that training takes at such a batch"
+
+
+def _fate(why: str) -> str:
+    if not why:
+        return "other designs beat it"
+    if why == DOES_NOT_FIT:
+        return f"it {why}"
+    missed = any(sign in why for sign in ("<", ">"))
+    return f"it misses {clean_text(why)}" if missed else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"
