@@ -81,12 +81,13 @@ def _simulate(design: Design, engine: str | Engine) -> Result:
 def _trace(design: Design, result: Result, path: Path) -> None:
     """Write the trace of the engine that played, of one that keeps no log of the fast one; and say what it lacks."""
     from simcore.design.jobs import lone_job
+    from simcore.engine.registry import QUICK
     from simcore.engine.trace import write_trace
     from simcore.simulate import log_flows, simulate_traced
 
     log = log_flows(design) if result.engine == "flow" else None
     lost = write_trace(design, result, log or simulate_traced(lone_job(design))[1], path)
-    if result.engine not in ("fast", "flow"):
+    if result.engine not in QUICK:
         note = "each group with its links to itself (engine fast)"
         print(
             f"note: the trace shows the iteration with {note}, the result is that of {result.engine}", file=sys.stderr

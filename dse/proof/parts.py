@@ -33,7 +33,7 @@ from simcore.cost.price import price_problems
 from simcore.design.design import Design
 from simcore.design.workload import GivenWorkload, workload_tag
 from simcore.document.problem import Problem
-from simcore.engine.registry import BUILT_IN
+from simcore.engine.registry import BUILT_IN, PROVABLE
 from simcore.metrics import BEFORE, CLUSTER, METRICS, PRICED, is_of, metrics_before
 from simcore.reliability.counts import counts_of
 from simcore.system.edge import edge_share
@@ -41,13 +41,11 @@ from simcore.workload.base import WorkloadKind, kind_named
 
 LINKS = ("bandwidth", "latency", "efficiency")
 """Keys of a dimension of which bounds look at the best."""
-PROVABLE = ("auto", "fast", "flow", "reference")
-"""Engines that play the model which the bounds are proved of, and are never faster.
 
-Bounds on time are made of phases. `reference_links` and `packets` play messages, which may be faster: an NPU goes on
-with its next step while others are still in the last one, and hashes of packets fall otherwise than those of messages.
-Of an engine of another package nothing is known.
-"""
+
+def is_provable(engine: str) -> bool:
+    """Whether an engine plays the model that bounds are proved of; of one of another package nothing is known."""
+    return engine in PROVABLE
 
 
 def is_proven_of(engine: str, names: Iterable[str]) -> bool:
@@ -56,7 +54,7 @@ def is_proven_of(engine: str, names: Iterable[str]) -> bool:
     What no simulation decides holds for every engine of the project, and what follows from the cluster alone for any.
     """
     known = BEFORE if engine in BUILT_IN else CLUSTER
-    return engine in PROVABLE or all(is_of(name, known) for name in names)
+    return is_provable(engine) or all(is_of(name, known) for name in names)
 
 
 def is_computing_proven_of(engine: str) -> bool:

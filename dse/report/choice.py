@@ -102,7 +102,8 @@ def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
     near = order[worse[order] <= FROM_BRIM][:_LOOKED_AT]
     for other in record.feasible_trials.select(near):
         found = _uncounted(other)
-        if not found.full and found <= own and not is_less_sure(summary, other.number, number):
+        no_more = all(its <= picks for its, picks in zip(found, own, strict=True))
+        if not found.full and no_more and not is_less_sure(summary, other.number, number):
             return other.number
     return number
 

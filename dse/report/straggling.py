@@ -5,6 +5,7 @@ from __future__ import annotations
 from dse.evaluate.record import TrialRecord
 from dse.report.units import format_percent
 from simcore.check.load import parse_design
+from simcore.engine.registry import QUICK
 from simcore.simulate import simulate
 
 WORTH_SAYING = 0.01
@@ -20,7 +21,7 @@ def describe_straggling(trial: TrialRecord) -> str:
     metrics = trial.metrics or {}
     design = None if trial.workloads or trial.design is None else parse_design(trial.design)[0]
     seconds = metrics.get("iteration_time_s")
-    played = metrics.get("engine") in ("fast", "flow")
+    played = metrics.get("engine") in QUICK
     if design is None or not design.cluster.stragglers or not seconds or not played:
         return ""
     whole = design.model_copy(update={"cluster": design.cluster.model_copy(update={"stragglers": ()})})

@@ -14,6 +14,7 @@ from simcore.check.load import design_from
 from simcore.document.named_files import nearer
 from simcore.document.problem import InputError, Problem
 from simcore.document.text import dump_document
+from simcore.engine.registry import QUICK
 from simcore.simulate import simulate
 
 
@@ -64,7 +65,7 @@ def _file_of(path: Path, workload: str, index: int) -> Path:
 def _note(part: TrialRecord, engine: str) -> str:
     if part.metrics is None or part.design is None:
         return "the run never simulated it"
-    if engine not in ("auto", "fast", "flow"):
+    if engine not in QUICK:
         return f"the run used engine {engine}: dse simulate with --engine {engine}"
     recorded, now = part.metrics["iteration_time_s"], simulate(design_from(part.design), engine).iteration_time_s
     if now == recorded:

@@ -15,7 +15,6 @@ import numpy as np
 from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.note import Note, be_silent
 from dse.proof.certificate import check_reachable
-from dse.proof.parts import PROVABLE
 from dse.space.barred import broken_by_all
 from dse.space.draw import RandomDraw
 from dse.space.fill import has_solved_split
@@ -24,6 +23,7 @@ from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
 from simcore.check.load import parse_design
 from simcore.document.problem import InputError
+from simcore.engine.registry import PROVABLE
 
 DRAWN, SIMULATED = 512, 40
 """Designs that are drawn, and those of them that are simulated, before the bounds are asked."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.proof.parts import PROVABLE, is_separable, kinds_of
+from dse.proof.parts import is_provable, is_separable, kinds_of
 from dse.space.fill import template_count
 from dse.space.npus import following_product
 from dse.space.sections import JOB_SECTIONS
@@ -62,7 +62,7 @@ def choose_sampler(space: Space, engine: str | None, proving: bool) -> str:
     """
     if space.jobs:
         return "exhaustive" if space.count() <= MOST_CLUSTERS else "nsga2"
-    if engine is not None and engine not in PROVABLE:
+    if engine is not None and not is_provable(engine):
         return "multi-fidelity"
     finishers = FINISHERS if proving else ()
     return next((name for name, can in finishers if can(space)), "guided")

@@ -31,11 +31,10 @@ from dse.whatif.usual import find_usual
 from dse.whatif.wider import SIMULATIONS as IN_16_BITS
 from dse.whatif.wider import find_wider
 from simcore.document.problem import Refusal
-from simcore.engine.registry import BUILT_IN
+from simcore.engine.registry import BUILT_IN, QUICK
 
 SIMULATIONS = 200
 """Most simulations unless told: about a second."""
-_UNBIDDEN = ("auto", "fast", "flow")
 _ROUNDS = 3
 """How often the design to build is chosen at most."""
 
@@ -58,7 +57,7 @@ def answers_about(
     how far they are. The design that is to be built by these answers (`choose`) is among those that are compared,
     however far it is behind the front.
     """
-    allowed = (SIMULATIONS if engine in _UNBIDDEN else 0) if simulations is None else simulations
+    allowed = (SIMULATIONS if engine in QUICK else 0) if simulations is None else simulations
     if not record.front:
         return NOTHING
     why = _reason_unasked(record, space, engine, allowed)
@@ -138,7 +137,7 @@ def _reason_unasked(record: StudyRecord, space: Space, engine: str, allowed: int
         return "Each workload would have to be tuned again for each question."
     if engine not in BUILT_IN:
         return f"A report does not run the engine '{engine}' that a file names."
-    if not allowed and engine not in _UNBIDDEN:
+    if not allowed and engine not in QUICK:
         return f"With engine {engine} only on request: dse report RUN --simulations N."
     return "" if allowed else "No simulation was allowed."
 

@@ -12,7 +12,7 @@ import sys
 import time
 
 from dse.buy.evaluate import Buyer
-from dse.run.drive import evaluator_of
+from dse.run.driver import evaluator_of
 from dse.run.settings import Settings
 from dse.space.space import load_space
 from simcore.design.design import Design

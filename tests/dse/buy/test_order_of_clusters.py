@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny_spaces import space
 
-from dse.run.drive import evaluator_of
+from dse.run.driver import evaluator_of
 from dse.run.settings import Settings
 
 NODE = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us", "tier": "node"}

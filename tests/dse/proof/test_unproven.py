@@ -17,7 +17,7 @@ from dse.cli import main
 from dse.evaluate.evaluate import Evaluator
 from dse.proof import certificate
 from dse.proof.certificate import natural_objectives, proven_bounds, unproven_notice
-from dse.proof.parts import PROVABLE, is_proven_of
+from dse.proof.parts import is_proven_of
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -26,7 +26,7 @@ from simcore.bounds.design import bound
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
 from simcore.document.text import parse_document
-from simcore.engine.registry import BUILT_IN
+from simcore.engine.registry import BUILT_IN, PROVABLE
 from simcore.simulate import simulate
 
 UNPROVABLE = [*(name for name in BUILT_IN if name not in PROVABLE), "tiny_spaces:cheap"]

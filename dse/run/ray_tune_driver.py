@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from typing import Any
 
 from dse.execute.ray_cluster import check_address, check_installed, connect
+from dse.run.driver import Drive, Driver
 from dse.run.settings import Settings
+from dse.search import Sampler
+from dse.search.optuna_sampler import MAKERS, OptunaSampler
 from dse.space.space import Space
+from dse.study.journal import KeptTrials
+from dse.study.ledger import Ledger, TrialLog
 from dse.study.stop import Limits
 from dse.study.study import Study
+from dse.study.unordered import Unordered
+from dse.study.watch import Watcher
 from simcore.document.problem import InputError, Problem
 
 QUIET = {
@@ -26,25 +34,48 @@ QUIET = {
 }
 
 
-def check_tuned(space: Space, settings: Settings) -> str:
-    """The sampler that is meant; raises `InputError` where a study cannot be run through Ray Tune."""
-    if settings.storage is not None:
-        raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")
-    if space.jobs:
-        fix = "use --executor ray or local: Ray Tune's trials are designs, not clusters with a search in each"
-        raise InputError([Problem(("--executor",), "a space without workloads for ray-tune", "one", fix)], "study")
-    check_installed()
-    from dse.run.tune import check_sampler
+class RayTuneDriver(Driver):
+    """Ray Tune; what it needs is loaded when it is asked."""
 
-    name = check_sampler(settings.sampler)
-    check_address(settings.where.cluster)
-    if settings.design_timeout is not None:
-        fix = "use --executor ray or local: Ray Tune cannot end a trial that hangs"
-        raise InputError([Problem(("--design-timeout",), "no time limit with ray-tune", "one", fix)], "command line")
-    return name
+    repeats = False
+
+    def sampler_name(self, space: Space, settings: Settings) -> str:
+        """See `Driver.sampler_name`."""
+        if settings.storage is not None:
+            raise InputError([Problem(("--storage",), "no shared study with ray-tune", "one", "drop one of them")], "")
+        if space.jobs:
+            fix = "use --executor ray or local: Ray Tune's trials are designs, not clusters with a search in each"
+            raise InputError([Problem(("--executor",), "a space without workloads for ray-tune", "one", fix)], "study")
+        check_installed()
+        from dse.run.tune import check_sampler
+
+        name = check_sampler(settings.sampler)
+        check_address(settings.where.cluster)
+        if settings.design_timeout is not None:
+            fix = "use --executor ray or local: Ray Tune cannot end a trial that hangs"
+            problem = Problem(("--design-timeout",), "no time limit with ray-tune", "one", fix)
+            raise InputError([problem], "command line")
+        return name
+
+    def noted(self, space: Space, settings: Settings) -> dict[str, Any]:
+        """See `Driver.noted`."""
+        return {"executor": settings.executor}
+
+    def sampler(self, space: Space, name: str, seed: int) -> OptunaSampler:
+        """See `Driver.sampler`."""
+        return MAKERS[name](space, seed)
+
+    def drive(self, space: Space, settings: Settings, watcher: Watcher, closing: ExitStack) -> Drive:
+        """See `Driver.drive`."""
+        return lambda study, limits: _drive_tuned(study, limits, settings)
+
+    def ledger(self, settings: Settings, log: TrialLog, known: KeptTrials, sampler: Sampler) -> Ledger:
+        """See `Driver.ledger`."""
+        assert isinstance(sampler, OptunaSampler)  # as `sampler` makes them
+        return Unordered(log, sampler.smooth, known)
 
 
-def drive_tuned(study: Study, limits: Limits, settings: Settings) -> str:
+def _drive_tuned(study: Study, limits: Limits, settings: Settings) -> str:
     """Search until a limit is reached; the reason it ended, as of `Study.run`."""
     os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
     import ray as untyped
