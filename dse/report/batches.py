@@ -22,7 +22,7 @@ def at_batches(summary: Summary, trial: TrialRecord) -> Iterator[Answer]:
     asked = summary.what_if.batches.get(trial.number, ())
     for at in asked:
         if not at.stays:
-            yield f"at batch {format_brief(at.batch)}{_changed(at)} {_fate(at.why)}{_needed(trial, at)}", True
+            yield f"at batch {format_brief(at.batch)}{_changed(at)} {_fate(trial, at)}", True
     if asked and all(at.stays for at in asked):
         half, twice = (next((_changed(at) for at in asked if (at.factor > 1) is more), "") for more in (False, True))
         yield f"half{half} or twice{twice} the batch", False
@@ -33,18 +33,18 @@ def _changed(at: AtBatch) -> str:
     return "" if at.microbatch is None else f" (with microbatch {at.microbatch})"
 
 
-def _needed(trial: TrialRecord, at: AtBatch) -> str:
-    """That a larger batch takes more tokens, where limits may be missed for that."""
-    workload = value_at(trial.design or {}, "workload")
-    if at.factor < 1 or not at.why or not isinstance(workload, dict) or not read_workload(workload).anchor():
-        return ""
-    return ", with the tokens that training takes at such a batch"
-
-
-def _fate(why: str) -> str:
-    if not why:
+def _fate(trial: TrialRecord, at: AtBatch) -> str:
+    if not at.why:
         return "other designs beat it"
-    if why == DOES_NOT_FIT:
-        return f"it {why}"
-    missed = any(sign in why for sign in ("<", ">"))
-    return f"it misses {clean_text(why)}" if missed else f"it cannot run ({_CANNOT.get(why) or clean_text(why)})"
+    if at.why == DOES_NOT_FIT:
+        return f"it {at.why}"
+    if not any(sign in at.why for sign in ("<", ">")):
+        return f"it cannot run ({_CANNOT.get(at.why) or clean_text(at.why)})"
+    tokens = ", with the tokens that training takes at such a batch" if _takes_more(trial, at) else ""
+    return f"it misses {clean_text(at.why)}{tokens}"
+
+
+def _takes_more(trial: TrialRecord, at: AtBatch) -> bool:
+    """Whether training takes more tokens at a batch, as the what-if has it."""
+    workload = value_at(trial.design or {}, "workload")
+    return at.factor > 1 and isinstance(workload, dict) and bool(read_workload(workload).anchor())

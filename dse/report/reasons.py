@@ -87,7 +87,9 @@ def _describe_busy(outcome: Result) -> str:
     sent = sum(getattr(outcome.exposed_communication_s, group) for group in GROUPS)
     if busiest is None or share < _BUSY or sent > _SEEN * outcome.iteration_time_s:
         return ""
-    return f"network {clean_text(busiest.dimension)} busy {format_percent(share)} of it, hidden: a slower one shows"
+    return (
+        f"network {clean_text(busiest.dimension)} busy {format_percent(share)} of the time, hidden: a slower one shows"
+    )
 
 
 def _of_bubble(outcome: Result, document: Mapping[str, Any]) -> str:

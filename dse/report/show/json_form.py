@@ -4,9 +4,9 @@ Keys: `space`, `trial`, `names` (the words that mean it), `state`, `why` (null w
 value), `intervals` (objective -> [low, high] in nine of ten cases), `built` (whether it is the design to build),
 `on_front`, `dominated_by`, `sureness` (null where no scenarios were asked; `on_front` and `regret` are shares),
 `family` (`trials`, `chosen`, `name`), `neighbours` (`trial`, `better` in which objective, `change` as shares,
-`differs`), `violations`, `params`, `design`, `metrics` (the
-Result of `dse simulate --json`), and `workloads` (of a purchase: `name`, `values`, `params`, `design`, `metrics`). With
-futures also `futures` (`name`, `value` of the tuned metric, `regret`, `best_at_price`) and `worst_regret`.
+`differs`), `violations`, `params`, `design`, `metrics` (the Result of `dse simulate --json`), and `workloads` (of a
+purchase: `name`, `values`, `params`, `design`, `metrics`). With futures also `futures` (`name`, `value` of the tuned
+metric, `regret`, `best_at_price`) and `worst_regret`.
 """
 
 from __future__ import annotations

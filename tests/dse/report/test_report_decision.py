@@ -146,7 +146,7 @@ def test_a_network_that_is_busy_behind_the_computing_is_told() -> None:
         return " ".join(decided(studies.record([trial(0, 1.0, 2e7, network=used(share))])).sentences)
 
     busy, idle = told(0.8), told(0.7)
-    assert "network 1: switch(64) busy 80 % of it, hidden: a slower one shows;" in busy
+    assert "network 1: switch(64) busy 80 % of the time, hidden: a slower one shows;" in busy
     assert "hidden" not in idle
 
 
