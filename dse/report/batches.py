@@ -10,6 +10,7 @@ from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief
 from dse.whatif.answers import DOES_NOT_FIT, AtBatch
 from simcore.design.workload import read_workload
+from simcore.metrics import METRICS
 
 Answer = tuple[str, bool]
 """A clause, and whether it is about a change; else it only names what was tried."""
@@ -45,6 +46,7 @@ def _fate(trial: TrialRecord, at: AtBatch) -> str:
 
 
 def _takes_more(trial: TrialRecord, at: AtBatch) -> bool:
-    """Whether training takes more tokens at a batch, as the what-if has it."""
+    """Whether training takes more tokens at a batch, as the what-if has it, and the limit is one on what it takes."""
     workload = value_at(trial.design or {}, "workload")
-    return at.factor > 1 and isinstance(workload, dict) and bool(read_workload(workload).anchor())
+    of_training = any(metric.needs == "training_tokens" and name in at.why for name, metric in METRICS.items())
+    return of_training and at.factor > 1 and isinstance(workload, dict) and bool(read_workload(workload).anchor())

@@ -35,7 +35,7 @@ from dse.report.left_out import describe_recomputed, describe_sizes, describe_us
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
-from dse.report.nearest import AS_WELL, LOOKED_AT
+from dse.report.nearest import AS_WELL, LOOKED_AT, shares_worse
 from dse.report.orders import describe_orders, is_bought
 from dse.report.payoff import Payoff, is_told_beside, paying, payoff
 from dse.report.power import describe_draw
@@ -142,7 +142,9 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
         if all(member.number != number for member in summary.front):
             robust = ", the robust pick," if number == summary.what_if.robust else ""
             return f"Trial {number}{robust} is not built: {why}."
-        return f"Trial {number} of the front is better by less than {format_percent(share)}, but {why}."
+        far = float(shares_worse(record, (trial,), picked)[0])
+        by = f"less than {format_percent(share)}" if far <= share else format_percent(far)
+        return f"Trial {number} of the front is better by {by}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)
     if not old:
         return ""

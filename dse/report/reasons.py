@@ -17,9 +17,8 @@ from simcore.result import Cost, ExposedCommunication, Memory, Result
 
 GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
 _WORTH_SAYING = 0.05
-_BUSY, _SEEN = 0.75, 0.5
-"""A dimension that is busy for such a share of an iteration has little slack; where more than half of that is exposed
-communication, the bound says so."""
+_BUSY = 0.75
+"""A dimension that is busy for such a share of an iteration behind the computing has little slack."""
 _UNEQUAL = 1.3
 """How many times the mean idle time a bubble is that its stage has to itself."""
 _LARGE, _FEW = 0.2, 4
@@ -81,15 +80,13 @@ def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any]
 
 
 def _describe_busy(outcome: Result) -> str:
-    """The dimension of the network that is busy nearly all the time, behind what the iteration is bound by."""
+    """The dimension of the network that is busy nearly all the time, as much as that is behind computing."""
     busiest = max(outcome.network, key=lambda use: use.busy_s, default=None)
-    share = busiest.busy_s / outcome.iteration_time_s if busiest and outcome.iteration_time_s else 0.0
-    sent = sum(getattr(outcome.exposed_communication_s, group) for group in GROUPS)
-    if busiest is None or share < _BUSY or sent > _SEEN * outcome.iteration_time_s:
+    seen = sum(getattr(outcome.exposed_communication_s, group) for group in GROUPS)
+    if busiest is None or busiest.busy_s - seen < _BUSY * (outcome.iteration_time_s or 1.0):
         return ""
-    return (
-        f"network {clean_text(busiest.dimension)} busy {format_percent(share)} of the time, hidden: a slower one shows"
-    )
+    often = format_percent(busiest.busy_s / outcome.iteration_time_s)
+    return f"network {clean_text(busiest.dimension)} is busy {often} of the time behind that: a slower one would show"
 
 
 def _of_bubble(outcome: Result, document: Mapping[str, Any]) -> str:

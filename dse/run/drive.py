@@ -6,6 +6,7 @@ that can be wrong with the folder before the search begins.
 
 from __future__ import annotations
 
+import errno
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -30,6 +31,8 @@ from dse.study.watch import WATCHER, Watcher
 from simcore.document.problem import InputError, InputWarning, Problem
 
 CHECKING = "checking constraints"
+OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG)
+"""Errors that no Ctrl-C makes: what was evaluated could not be kept."""
 
 
 def optimize(
@@ -55,8 +58,7 @@ def run_study(
     try:
         return _run_study(space, settings, place, watcher, proving)
     except Exception as error:
-        of_files = isinstance(error, OSError) and not isinstance(error, ConnectionError)  # a full disk, say
-        if not watcher.interrupted or of_files:
+        if not watcher.interrupted or (isinstance(error, OSError) and error.errno in OF_DISKS):
             raise
         return "interrupted"  # the error is what a library made of Ctrl-C in a callback
 

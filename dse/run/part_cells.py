@@ -14,7 +14,7 @@ from dse.evaluate.trials import Rows
 from dse.run.part_columns import PARAMS, PartColumns
 from dse.study.derived import metric_names
 from dse.study.kept import split_by_owner
-from dse.study.leaves import pointer_text
+from dse.study.leaves import Kind, pointer_text
 from dse.study.stored import StoredTrial
 
 
@@ -80,7 +80,9 @@ def _param(columns: PartColumns, name: str) -> NDArray[Any]:
     for kind in ("int", "float", "bool"):
         known, values = columns.part.plain(f"{kind} {place}")
         found[known] = np.array(values.tolist(), dtype=object)[known]
-    codes, texts = columns.part.words(place)
-    known = codes >= 0
-    found[known] = np.array([*texts, None], dtype=object)[codes[known]]
+    written: tuple[Kind, ...] = ("text", "raw")
+    for kind in written:
+        codes, texts = columns.part.words(place, kind)
+        known = codes >= 0
+        found[known] = np.array([*texts, None], dtype=object)[codes[known]]
     return found

@@ -231,15 +231,19 @@ class Part:
                 found.append(by_head)
         return codes, found
 
-    def words(self, place: str) -> tuple[NDArray[np.int32], list[str]]:
-        """The text at a place of each trial, `[rows]`: which of those that it comes with, -1 where there is none."""
-        name = f"text {place}"
+    def words(self, place: str, kind: Kind = "text") -> tuple[NDArray[np.int32], list[Any]]:
+        """The text at a place of each trial, `[rows]`: which of those that it comes with, -1 where there is none.
+
+        Of the kind `raw`, the number.
+        """
+        name = f"{kind} {place}"
         if name not in self.names:
             return np.full(self.rows, -1, dtype=np.int32), []
         with _Explained(self.path):
             column = self.read([name]).column(0).chunk(0)
             codes = column.indices.fill_null(-1).to_numpy().astype(np.int32)
-            return codes, [text_of(text) for text in column.dictionary.to_pylist()]
+            read = text_of if kind == "text" else json.loads
+            return codes, [read(text) for text in column.dictionary.to_pylist()]
 
     def lines(self, rows: NDArray[np.int64] | None = None) -> list[bytes]:
         """The lines of some rows, in that order; of all."""

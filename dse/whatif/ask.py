@@ -83,9 +83,11 @@ def answers_about(
     first = ask(elsewhere, [])
     known = () if first.scenarios is None else first.scenarios.known
 
-    def compared(built: TrialRecord) -> WhatIf:
-        there = elsewhere if why else with_other_stacks(record, elsewhere, built, beyond, starts)
-        beside = [] if built.number in known else [built]
+    def compared(chosen: Sequence[TrialRecord]) -> WhatIf:
+        there = elsewhere
+        for trial in () if why else chosen:
+            there = with_other_stacks(record, there, trial, beyond, starts)
+        beside = [trial for trial in chosen if trial.number not in known]
         return ask(there, beside) if there.restacked or beside else first
 
     found, built = _settle(first, choose, compared)
@@ -102,20 +104,18 @@ def answers_about(
 
 
 def _settle(
-    found: WhatIf, choose: Choose | None, compared: Callable[[TrialRecord], WhatIf]
+    found: WhatIf, choose: Choose | None, compared: Callable[[Sequence[TrialRecord]], WhatIf]
 ) -> tuple[WhatIf, TrialRecord | None]:
     """The answers, and the design to build by them: what it is compared with depends on it, and it on that."""
-    built: TrialRecord | None = None
-    for _ in range(_ROUNDS):
-        chosen = None if choose is None or found.scenarios is None else choose(found)
-        if chosen is None or chosen.design is None or chosen.metrics is None:
+    chosen: list[TrialRecord] = []
+    while True:
+        built = None if choose is None or found.scenarios is None else choose(found)
+        if built is None or built.design is None or built.metrics is None:
             return found, None
-        if built is not None and chosen.number == built.number:
-            break
-        before, built, found = found, chosen, compared(chosen)
-        if found is before:
-            break
-    return found, built
+        if len(chosen) == _ROUNDS or any(trial.number == built.number for trial in chosen):
+            return found, built
+        chosen.append(built)
+        found = compared(chosen)
 
 
 def _reason_without_scenarios(record: StudyRecord, space: Space, engine: str) -> str:

@@ -129,7 +129,7 @@ def with_other_stacks(
     Of each stack the better one is told: that, or the study's own best where the front leaves the stack out.
     """
     best = {stack_of(trial.design): trial for trial in found.stacks}
-    restacked: list[TrialRecord] = []
+    restacked = [*found.restacked]
     for name, (first, *_) in by_kind(starts, stack_of).items():
         outcome = None if name == stack_of(built.design) else try_changed(simulate, built, software=_software(first))
         if outcome is not None:
@@ -137,9 +137,21 @@ def with_other_stacks(
             restacked.append(
                 replace(built, number=number, values=outcome.values, design=outcome.design, metrics=outcome.metrics)
             )
-            if name not in best or behind_knee(record, outcome.values) < behind_knee(record, best[name].values):
+            if _is_told(record, restacked[-1], best.get(name)):
                 best[name] = restacked[-1]
     return found._replace(stacks=(*best.values(),), restacked=(*restacked,))
+
+
+def _is_told(record: StudyRecord, restacked: TrialRecord, best: TrialRecord | None) -> bool:
+    """Whether a design on another stack is better than the `best` known, or, of a stack of the front, than its members.
+
+    Where one of these is as good, the front itself tells of the stack.
+    """
+    if best is not None:
+        return behind_knee(record, restacked.values) < behind_knee(record, best.values)
+    own = record.losses((restacked,))
+    members = [trial for trial in record.front if stack_of(trial.design) == stack_of(restacked.design)]
+    return not any((record.losses((member,)) <= own).all() for member in members)
 
 
 def _software(trial: TrialRecord) -> Any:

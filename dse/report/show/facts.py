@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.choice import recommended
+from dse.report.choice import pick_of_front, recommended
 from dse.report.describe import compare
 from dse.report.families import Family, families
 from dse.report.futures import member_futures
@@ -43,6 +43,8 @@ class Shown:
     """The words that mean it: `knee`, `robust`, `best:…`."""
     built: bool
     """Whether it is the design to build."""
+    passed_over: int | None
+    """The trial of the front in whose place it is built; None where there is none."""
     on_front: bool
     dominated_by: int | None
     """A member of the front that is better; None on the front, and where it was not simulated or is infeasible."""
@@ -57,13 +59,15 @@ class Shown:
 
 def gather_facts(record: StudyRecord, summary: Summary, trial: TrialRecord) -> Shown:
     """The facts about one trial of a study."""
+    number, pick = recommended(record, summary), pick_of_front(record, summary)
     names = tuple(word for word, number in picks(record, summary.what_if).items() if number == trial.number)
     on_front = any(member.number == trial.number for member in summary.front)
     scenarios = summary.what_if.scenarios
     return Shown(
         trial=trial,
         names=names,
-        built=recommended(record, summary) == trial.number,
+        built=number == trial.number,
+        passed_over=pick if number == trial.number != pick else None,
         on_front=on_front,
         dominated_by=None if on_front else _dominating(record, summary, trial),
         intervals=_intervals(record, summary, trial),

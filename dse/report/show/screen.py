@@ -203,7 +203,7 @@ def _place(record: StudyRecord, shown: Shown) -> list[str]:
     """Its place among the others, in sentences."""
     said = [_describe_sureness(shown)]
     if shown.dominated_by is not None:
-        why = "; the decision of dse report says what that one has against it" if shown.built else ""
+        why = "; dse report says why that one is not built" if shown.passed_over == shown.dominated_by else ""
         said.append(f"Dominated, for instance by trial {shown.dominated_by}, which is no worse in any objective{why}.")
     said.append(_describe_family(shown))
     said += [_describe_neighbour(record, neighbour) for neighbour in shown.neighbours]

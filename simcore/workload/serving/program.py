@@ -109,22 +109,29 @@ class _Builder:
         window = self.workload.model.window
         return window.kept(context) if window and kind.windowed else context
 
+    def hidden(self, token: int) -> float:
+        """Bytes of the hidden states of the pass that makes token `token` + 1."""
+        return self.one.hidden_bytes * (1 if token else self.workload.prompt_length)
+
     def head(self) -> tuple[Operator, ...]:
         """Logits of one token of each request, and the choice of the next."""
         share = self.one.vocabulary / self.parallelism.tensor
         kept = tuple(op for op in layers.head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
         return (*kept, self.one.moves("sampling", self.one.tokens * share))
 
-    def part(
+    def segments(
         self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage, passes: int
-    ) -> ModelPart:
+    ) -> list[Segment]:
         """A stage in the `passes` that make token `token` + 1; `operators` are those of a layer of each kind."""
         runs, first, last = stage
-        shapes = self.one if token else self.shapes(self.workload.prompt_length)
+        shapes = self._read(token)
         segments = [Segment("embedding", layers.embedding_forward(shapes), passes)] if first else []
         segments += [Segment("layer", operators[kind], count * passes) for kind, count in runs]
-        segments += [Segment("head", self.head(), passes)] if last else []
-        return ModelPart(tuple(segments), (), (), self.parameters(stage), 0.0, self._working(shapes, runs, last))
+        return segments + ([Segment("head", self.head(), passes)] if last else [])
+
+    def _read(self, token: int) -> Shapes:
+        """What the pass that makes token `token` + 1 reads of each request."""
+        return self.one if token else self.shapes(self.workload.prompt_length)
 
     def parameters(self, stage: _Stage) -> float:
         """Those of a stage on one NPU."""
@@ -142,12 +149,17 @@ class _Builder:
         each = {kind: layer(*layer_parameters(self.one, kind)) for kind in dict(runs)}
         return sum(count * each[kind] for kind, count in runs) + ends * end
 
-    def _working(self, shapes: Shapes, runs: Runs, last: bool) -> float:
-        """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32."""
+    def working(self, token: int, stage: _Stage, handed: float) -> float:
+        """Bytes of a layer at work: hidden states twice, and the widest of what is between; the logits in fp32.
+
+        `handed` are those of the hidden states that stages hand on, if these are more than what a pass has.
+        """
+        runs, _, last = stage
+        shapes = self._read(token)
         t = shapes.parallelism.tensor
         between = max((self._between(shapes, kind) for kind, _ in runs), default=0.0)
         logits = 4.0 * self.batch * shapes.vocabulary / t if last else 0.0
-        return 2 * shapes.hidden_bytes + max(between * shapes.width, logits)
+        return 2 * max(shapes.hidden_bytes, handed) + max(between * shapes.width, logits)
 
     def _between(self, shapes: Shapes, kind: LayerKind) -> float:
         """Numbers between a layer's hidden states: of its attention or of its feed-forward half."""
@@ -194,35 +206,37 @@ def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Prog
     workload, each = InferenceWorkload.of(design.workload), design.microbatch
     made = tokens or range(workload.output_length)
     if workload.batching == "static":
-        return _program(design, made, design.microbatches, each, each)
-    together = _prompts_of_pass(workload, each)
-    whole = _program(design, made, design.microbatches, each, together)
-    return replace(whole, opening=_program(design, (0,), 1, together, together))
+        return _program(design, made, design.microbatches, ((each, 1),))
+    together = min(max(1, PASS_TOKENS // workload.prompt_length), each)
+    passes = [(together, each // together), (each % together, 1)]
+    whole = _program(design, made, design.microbatches, [(prompts, often) for prompts, often in passes if prompts])
+    return replace(whole, opening=_program(design, (0,), 1, ((together, 1),)))
 
 
-def _prompts_of_pass(workload: InferenceWorkload, requests: int) -> int:
-    """Prompts of a microbatch of `requests` that a continuous batch reads in one pass; they divide these evenly."""
-    most = max(1, PASS_TOKENS // workload.prompt_length)
-    return max(count for count in range(1, min(most, requests) + 1) if requests % count == 0)
-
-
-def _program(design: Design, made: Sequence[int], microbatches: int, requests: int, together: int) -> Program:
-    """The Program of `microbatches` of so many `requests`, `together` of which have their prompts read in one pass."""
+def _program(design: Design, made: Sequence[int], microbatches: int, passes: Sequence[tuple[int, int]]) -> Program:
+    """The Program of so many `microbatches`, whose prompts are read in `passes`: of how many each, and how often."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
+    requests = sum(prompts * often for prompts, often in passes)
     builder = _Builder(workload, p, design.running_software, requests)
-    prompts = replace(builder, batch=together)
+    reading = [(replace(builder, batch=prompts), often) for prompts, often in passes]
     runs = stage_runs(workload.model, p, workload.length)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
     parts: list[ModelPart] = []
     for token in made:
-        by, passes = (builder, 1) if token else (prompts, requests // together)
-        operators = {kind: by.layer(token, kind) for kind in kinds}
-        parts += [by.part(token, operators, stage, passes) for stage in unique]
+        handed = builder.hidden(token) if p.pipeline > 1 else 0.0
+        read = [
+            (by, {kind: by.layer(token, kind) for kind in kinds}, often)
+            for by, often in ([(builder, 1)] if token else reading)
+        ]
+        for stage in unique:
+            segments = [each for by, layer, often in read for each in by.segments(token, layer, stage, often)]
+            working = max(by.working(token, stage, handed) for by, *_ in read)
+            parts.append(ModelPart(tuple(segments), (), (), builder.parameters(stage), 0.0, working))
     part_of = tuple(number * len(unique) + unique.index(stage) for number in range(len(made)) for stage in stages)
     hidden = builder.one.hidden_bytes
-    inside = [[hidden * (1 if token else workload.prompt_length)] * (p.pipeline - 1) for token in made]
+    inside = [[builder.hidden(token)] * (p.pipeline - 1) for token in made]
     back = float(TOKEN_BYTES * requests)
     held = workload.global_batch // design.data
     return Program(

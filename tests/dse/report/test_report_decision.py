@@ -20,7 +20,7 @@ from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import describe_changes
 from dse.report.orders import describe_orders
 from dse.report.payoff import Payoff, paying, payoff
-from dse.report.reasons import describe_load
+from dse.report.reasons import GROUPS, describe_load
 from dse.report.speed import describe_speed
 from dse.report.summary import summarize
 from dse.report.terminal import screen
@@ -138,16 +138,30 @@ def test_a_memory_that_is_full_to_the_brim_is_not_built_for_a_tenth_of_the_time(
     assert decision.sentences[1].startswith(told) is (built == 3)
 
 
+def test_how_much_better_the_pick_is_is_told_where_the_brim_takes_the_choice_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    front = [trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4), trial(2, 2.0, 1.9e7, 16)]
+    behind = [trial(3, 1.12, 2e7, 2, **filled(0.995)), trial(4, 1.22, 2e7, 2, **filled(0.5))]
+    for module in ("choice", "decision"):
+        monkeypatch.setattr(f"dse.report.{module}.runs_otherwise", lambda its: its.number == 1)
+    decision = decided(studies.record([*front, *behind]))
+    assert decision.trial == 4
+    assert decision.sentences[1].startswith("Trial 1 of the front is better by 11 %, but ")
+
+
 def test_a_network_that_is_busy_behind_the_computing_is_told() -> None:
     def used(share: float) -> list[dict[str, Any]]:
         return [{"dimension": "1: switch(64)", "busy_s": share, "utilization": 0.1, "bytes_per_npu": 1e9}]
 
-    def told(share: float) -> str:
-        return " ".join(decided(studies.record([trial(0, 1.0, 2e7, network=used(share))])).sentences)
+    def told(share: float, seen: float = 0.0) -> str:
+        exposed = {**dict.fromkeys(GROUPS, 0.0), "data": seen}
+        metrics = {"network": used(share), "exposed_communication_s": exposed}
+        return " ".join(decided(studies.record([trial(0, 1.0, 2e7, **metrics)])).sentences)
 
-    busy, idle = told(0.8), told(0.7)
-    assert "network 1: switch(64) busy 80 % of the time, hidden: a slower one shows;" in busy
-    assert "hidden" not in idle
+    said = "network 1: switch(64) is busy 80 % of the time behind that: a slower one would show;"
+    assert said in told(0.8)
+    assert "a slower one" not in told(0.7) + told(0.8, 0.1)
 
 
 def test_a_memory_without_room_is_told_with_the_nearest_design_that_has_some() -> None:
@@ -665,6 +679,10 @@ def test_a_batch_that_asks_for_more_than_itself_says_so() -> None:
     said = decided(record, replace(NOTHING, batches=late)).sentences[2]
     missed = "at batch 2,048 it misses time_to_train <= 45 d, with the tokens that training takes at such a batch"
     assert missed in said
+    large = {1: (AtBatch(2.0, 2048.0, {}, "memory.peak <= 60 GiB", False),)}
+    said = decided(record, replace(NOTHING, batches=large)).sentences[2]
+    assert "at batch 2,048 it misses memory.peak <= 60 GiB" in said
+    assert "with the tokens" not in said
 
 
 def test_a_limit_that_is_near_is_named() -> None:

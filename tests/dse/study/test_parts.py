@@ -13,6 +13,8 @@ from part_studies import OBJECTIVES, ROWS, names, run, small_parts, table
 
 from dse.door.reports import report_run
 from dse.report.write import FILES
+from dse.run.part_cells import _param
+from dse.run.part_columns import PartColumns
 from dse.run.record import load_record
 from dse.study.journal import JOURNAL, kept_trials, read_trials, resumed_trials
 from dse.study.optuna_file import seal, unseal
@@ -221,3 +223,4 @@ def test_a_number_beyond_64_bits_leaves_its_trial_readable(tmp_path: Path) -> No
     assert part.read_numbers().tolist() == [0, 1, 2]
     assert part.read_keys() == ["k0", "k1", "k2"]
     assert part.shapes()[0].tolist() == [0, 0, 0]
+    assert _param(PartColumns(part, ()), "a").tolist() == values

@@ -287,8 +287,8 @@ def test_the_design_to_build_is_compared_however_far_it_is_behind(
     behind = max(record.feasible_trials, key=lambda trial: trial.values["iteration_time"] * trial.values["cost.total"])
     without, of_front, found = answers(None), answers(record.front[0]), answers(behind)
     assert without == replace(of_front, usual=()) == asked[0] == asked[2]
-    assert len(asked) == 4  # once more by what the design behind is compared with
-    assert asked[3].scenarios == found.scenarios
+    assert len(asked) == 5  # once more by what a design that is to be built is compared with
+    assert asked[4].scenarios == found.scenarios
     assert without.scenarios is not None
     assert found.scenarios is not None
     assert behind.number not in without.scenarios.known

@@ -31,7 +31,7 @@ from dse.whatif.ask import answers_about
 from dse.whatif.batches import rivals
 from dse.whatif.climb import Climb, find_starts
 from dse.whatif.drawn import draw_trials
-from dse.whatif.machines import _why_barred, best_elsewhere, machine_of, stack_of
+from dse.whatif.machines import NOWHERE, _why_barred, best_elsewhere, machine_of, stack_of, with_other_stacks
 from dse.whatif.scenarios import CONTENDERS, COUNT
 from simcore import simulate
 from simcore.check.load import design_from
@@ -284,13 +284,19 @@ def test_the_design_to_build_is_compared_with_itself_on_other_stacks(tmp_path: P
     found = answers_about(record, opened.space, opened.engine, choose=lambda _: built)
     assert without.scenarios is not None
     assert found.scenarios is not None
-    (stack,) = [each for each in found.scenarios.stacks if each.name != stack_of(built.design)]
-    other = {**built.design, "software": stack.design["software"]}
-    outcome = Evaluator(space.objectives, space.constraints, opened.engine)(other)
-    assert outcome.state == "feasible"
-    own = [trial for trial in record.feasible_trials if stack_of(trial.design) == stack.name]
-    assert stack.values == outcome.values or any(trial.values == stack.values for trial in own)
+    starts, simulate = find_starts(record, space), Evaluator(space.objectives, space.constraints, opened.engine)
+    (other,) = {"megatron-core", "pytorch-fsdp"} - {stack_of(built.design)}
+    restacked = with_other_stacks(record, NOWHERE, built, simulate, starts)
+    (twin,) = restacked.restacked
+    assert twin.design is not None
+    assert stack_of(twin.design) == other
+    assert {**twin.design, "software": 0} == {**built.design, "software": 0}
+    own = [trial for trial in record.front if stack_of(trial.design) == other]
+    better = [trial for trial in own if (record.losses((trial,)) <= record.losses((twin,))).all()]
+    assert [each.name for each in found.scenarios.stacks] == ([] if better else [other])
     assert found.scenarios.known[built.number].on_front <= without.scenarios.known[built.number].on_front
+    quicker = replace(twin, number=built.number, values=dict.fromkeys(twin.values, 0.0))
+    assert with_other_stacks(replace(record, trials=(quicker,)), NOWHERE, built, simulate, starts).stacks == ()
 
 
 def test_the_files_have_the_machines(fastest: tuple[StudyRecord, Path]) -> None:

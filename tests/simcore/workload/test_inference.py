@@ -94,6 +94,14 @@ def test_short_prompts_share_a_pass() -> None:
     assert four > 3 * one
 
 
+def test_requests_that_no_pass_divides_leave_a_smaller_one() -> None:
+    short = {"prompt_length": 512, "output_length": 2}
+    four, seven, eight = (simulate(design(global_batch=n, **short)) for n in (4, 7, 8))
+    assert four.time_to_first_token_s == seven.time_to_first_token_s
+    assert four.iteration_time_s < seven.iteration_time_s < eight.iteration_time_s
+    assert program_of(design(global_batch=7, **short)).parts[0].forward[1].repeat == 8  # layers, in one full pass
+
+
 def test_a_prompt_of_a_continuous_batch_takes_the_work_space_of_a_pass() -> None:
     long = {"prompt_length": 2048, "output_length": 2, "global_batch": 4}
     passes, whole = (simulate(design(batching=its, **long)).memory_bytes for its in ("continuous", "static"))
