@@ -108,7 +108,7 @@ def test_the_fast_engine_refuses_stragglers_and_names_the_engine_that_does_not()
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_engines_without_messages_refuse_failed_links(engine: str) -> None:
     design = training(cluster={"failed_links": [{"dimension": 0, "between": [0, 2]}]})
-    with pytest.raises(InputError, match=rf"engine '{engine}' plays phases.*use engine 'reference_links'"):
+    with pytest.raises(InputError, match=rf"engine '{engine}' plays phases.*use engine 'flow' or 'reference_links'"):
         simulate(design, engine)
 
 
