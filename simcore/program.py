@@ -321,13 +321,8 @@ class Program:
 
         The last stage does not send the tokens on.
         """
-        return self.opening or self._keep_chunks(1)
-
-    def _keep_chunks(self, chunks: int) -> Program:
-        """The first `chunks` chunks alone."""
-        virtual = chunks * self.stages
-        sends = None if self.sends is None else self.sends[:virtual]
-        return replace(self, chunks=chunks, part_of=self.part_of[:virtual], sends=sends)
+        sends = None if self.sends is None else self.sends[: self.stages]
+        return self.opening or replace(self, chunks=1, part_of=self.part_of[: self.stages], sends=sends)
 
     def sent_bytes(self, virtual_stage: int, onward: int) -> float:
         """Bytes that a virtual stage sends for one microbatch to the next (1) or the previous one (-1), per NPU."""

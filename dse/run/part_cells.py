@@ -14,7 +14,7 @@ from dse.evaluate.trials import Rows
 from dse.run.part_columns import PARAMS, PartColumns
 from dse.study.derived import metric_names
 from dse.study.kept import split_by_owner
-from dse.study.leaves import Kind, pointer_text
+from dse.study.leaves import WRITTEN, pointer_text
 from dse.study.stored import StoredTrial
 
 
@@ -80,8 +80,7 @@ def _param(columns: PartColumns, name: str) -> NDArray[Any]:
     for kind in ("int", "float", "bool"):
         known, values = columns.part.plain(f"{kind} {place}")
         found[known] = np.array(values.tolist(), dtype=object)[known]
-    written: tuple[Kind, ...] = ("text", "raw")
-    for kind in written:
+    for kind in WRITTEN:
         codes, texts = columns.part.words(place, kind)
         known = codes >= 0
         found[known] = np.array([*texts, None], dtype=object)[codes[known]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -99,6 +99,12 @@ def _locate_in_file(problem: Problem, filled: FilledDocument) -> Problem:
     return replace(problem, path=filled.source(problem.path))
 
 
+def _absent_problems(place: Path, names: Iterable[str], lacking: Mapping[str, str]) -> list[Problem]:
+    """A problem for each metric that a workload lacks; `lacking` says what helps."""
+    expected = "a metric that every workload of the space has"
+    return [Problem(place, expected, f"'{name}'", lacking[name]) for name in names if name in lacking]
+
+
 def _unanswerable_problems(
     constraints: Sequence[Constraint], objectives: Sequence[Objective], document: Mapping[str, Any]
 ) -> Iterator[Problem]:
@@ -112,9 +118,8 @@ def _unanswerable_problems(
     metrics = {name: None if name in lacking else 1.0 + 0.137 * index for index, name in enumerate(METRICS, 1)}
     for objective in objectives:
         place = ("objectives", objective.direction)
-        absent = [name for name in objective.names if name in lacking]
-        for name in absent:
-            yield Problem(place, "a metric that every workload of the space has", f"'{name}'", lacking[name])
+        absent = _absent_problems(place, objective.names, lacking)
+        yield from absent
         if not absent:
             try:
                 objective.value(metrics, document)
@@ -123,9 +128,8 @@ def _unanswerable_problems(
     yield from memory_problems(constraints, document)
     for index, constraint in enumerate(constraints):
         where = ("constraints", index)
-        absent = [name for name in constraint.metrics if name in lacking]
-        for name in absent:
-            yield Problem(where, "a metric that every workload of the space has", f"'{name}'", lacking[name])
+        absent = _absent_problems(where, constraint.metrics, lacking)
+        yield from absent
         if absent:
             continue
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.study.leaves import Kind, pointers, read_leaf, split_line
+from dse.study.leaves import WRITTEN, Kind, pointers, read_leaf, split_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 SHAPE, LINE = "shape", "line"
 AT_ONCE = 1000
 """Lines whose leaves are held as text."""
-_WRITTEN: tuple[Kind, ...] = ("text", "raw")
-"""Kinds whose values are kept as texts."""
 _EMPTY: dict[Kind, tuple[str, Any]] = {"int": ("int64", 0), "float": ("float64", 0.0), "bool": ("bool", False)}
 
 
@@ -40,7 +38,7 @@ class _Column:
         import pyarrow as pa
 
         values = pa.array(self.values[:rows], mask=~self.known[:rows])
-        return _repeated(values, self.texts) if kind in _WRITTEN else values
+        return _repeated(values, self.texts) if kind in WRITTEN else values
 
     @property
     def repeats(self) -> bool:
@@ -109,7 +107,7 @@ class LineColumns:
         kinds = {kind for kind, _ in known.values()} - {"null"}
         for kind in kinds:
             column = self._column(kind, place)
-            if kind in _WRITTEN:
+            if kind in WRITTEN:
                 for found, value in known.values():
                     if found == kind:
                         column.texts.setdefault(value, len(column.texts))

@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 Kind = Literal["int", "float", "bool", "text", "raw", "null"]
 """`raw`: a number that no column of numbers gives again as it is written, such as one beyond 64 bits."""
+WRITTEN: tuple[Kind, ...] = ("text", "raw")
+"""Kinds whose values are kept as texts."""
 GAP = "\t"
 _TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _PIECE = re.compile(rf'((?:[{{}}\[\],:]+|{_TEXT}:)*)({_TEXT}|[^\[\]{{}},:"]+)?')

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dse.study.columns_of_lines import LINE, SHAPE, LineColumns
 from dse.study.derived import JOB, METRIC, Derived, read_places
 from dse.study.files import part_of, synchronise_folder
-from dse.study.leaves import GAP, Kind, pointers, template, text_of, write_leaf
+from dse.study.leaves import GAP, WRITTEN, Kind, pointers, template, text_of, write_leaf
 from dse.study.optuna_file import seal, unseal
 from simcore.document.problem import InputError, Problem
 
@@ -34,7 +34,7 @@ FORM = 1
 """Of the files; another number where they mean something else."""
 MOST_ROWS, MOST_COLUMNS, MOST_BYTES, MOST_SHAPE = 200_000, 20_000, 4 << 30, 4 << 20
 """What a part may have: rows, columns, bytes when it is unpacked, letters of a shape. This program writes a tenth."""
-_KINDS: tuple[Kind, ...] = ("int", "float", "bool", "text", "raw")
+_KINDS: tuple[Kind, ...] = ("int", "float", "bool", *WRITTEN)
 FIX = "take the file out of the folder: --resume evaluates its trials again"
 
 
@@ -145,7 +145,7 @@ class Part:
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns, texts as places in a list of them."""
-        texts = [name for name in names if name.startswith(("text ", "raw ", SHAPE, LINE))]
+        texts = [name for name in names if name.partition(" ")[0] in (*WRITTEN, SHAPE, LINE)]
         with _Explained(self.path), self._open(texts) as file:
             table = file.read(columns=[*names], use_threads=False).select([*names]).combine_chunks()
             if table.num_rows != self.rows:
