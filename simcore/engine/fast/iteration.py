@@ -20,21 +20,11 @@ from simcore.engine.fast.itinerary import AT_STAGE, Itinerary, itinerary
 from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import ALONE, Ints, locate_type, new_state
+from simcore.engine.fast.steady import extend
 from simcore.engine.fast.sums import add_serially, sum_blocks
-from simcore.engine.fast.tables import (
-    BACKWARD,
-    BUBBLE,
-    CLOCK,
-    DURATION,
-    FORWARD,
-    LOG_ROWS_USED,
-    LOG_SIZE,
-    NPU_SPENT,
-    SPENT,
-    WEIGHT_GRADIENTS,
-)
+from simcore.engine.fast.tables import BUBBLE, CLOCK, LOG_ROWS_USED, LOG_SIZE, NPU_SPENT
 from simcore.program import Category, Program, Start
-from simcore.schedule import ORDERS, Steady
+from simcore.schedule import ORDERS
 from simcore.system.chunks import LONGEST, PICOSECONDS, too_long_error
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import Placement, place
@@ -126,13 +116,13 @@ def time_program(design: Design, program: Program, placement: Placement, trace: 
     split = ORDERS[program.schedule].splits
     issues = block_issues(lowering, choices[last].tolist(), program.microbatches, split, program.updates)
     busy, sent = stage_use(lowering, issues, len(design.cluster.dimensions))
-    used = {category: int(run.npus[last, NPU_SPENT + category]) for category in Category}
+    did = run.npus[last].tolist()
+    used = dict(zip(Category, did[NPU_SPENT:], strict=True))
     noted = run.log[1 : 1 + run.log[0, LOG_ROWS_USED]] if trace else run.log
-    total, bubble = run.npus[last, [CLOCK, BUBBLE]].tolist()
     each = run.npus[:, NPU_SPENT:]
     alike = program.alike_stages if program.stages > 1 else ()
     work = tuple(StageWork(stages[0], len(stages), (*each[stages].sum(axis=0).tolist(),)) for stages in alike)
-    return Timing(total, used, bubble, last, busy, sent, work), Trace(
+    return Timing(did[CLOCK], used, did[BUBBLE], last, busy, sent, work), Trace(
         noted, lowering.operators, lowering.names() if trace else {}
     )
 
@@ -157,6 +147,7 @@ def _play_whole(
 ) -> _Run:
     """An iteration that ends with a flush; `of_blocks` are the choices of stages, and the sums of blocks."""
     choices, sums = of_blocks
+    known = choices + len(lowering.segments)
     schedule, played = ORDERS[program.schedule], program.microbatches
     steady = None if log_rows else schedule.steady(program.stages, program.chunks)
     if steady is not None:
@@ -166,9 +157,9 @@ def _play_whole(
         states = new_state(net, program.stages, *room, lowering.design.system.chunks)
         run = _play(net, states, packed, program, played, _visits(program, played), log_rows)
         missing = program.microbatches - played
-        if not missing or _extended(run, choices + len(lowering.segments), steady, missing):
+        if steady is None or not missing or extend(run.npus, run.done, run.learnt, known, steady, missing):
             return run
-        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)  # type: ignore[union-attr]
+        played = min(program.microbatches, 2 * played + (program.microbatches - 2 * played) % steady.period)
 
 
 def _play_unflushed(
@@ -217,31 +208,6 @@ def _play(
     order = _order(program, microbatches)
     learnt = pipeline.run(net, states, packed, order, visits, done.reshape(-1), npus, log)
     return _Run(npus, done, learnt, log)
-
-
-def _extended(run: _Run, known: Ints, steady: Steady | None, missing: int) -> bool:
-    """Add `missing` microbatches to a run that has settled into a period; False where it has not.
-
-    Times of blocks are a max-plus linear recurrence. Once all blocks of a window as long as its memory end one period
-    after those before them, every further period adds just that time, here and to all that follows. Where forward
-    blocks lead, their window ends with them, and of the backward blocks before the end the last period is looked at.
-    `known` says where lies what was learnt of the block of each stage, chunk and kind.
-    """
-    assert steady is not None
-    played, times = run.done.shape[1], run.done[:, :, 1:-1]
-    end = played - steady.cool
-    reach, last = (steady.period, played) if steady.leads else (steady.reach, end)
-    period = int(times[0, last - 1, 0] - times[0, last - 1 - steady.period, 0])
-    for its, before, count in ((times[0], last, steady.reach), (times[1], end, reach)):
-        window = its[before - count - steady.period : before]
-        if not (window[steady.period :] - window[: -steady.period] == period).all():
-            return False
-    later = missing // steady.period * period
-    ordinary = run.learnt[known[:, :, [FORWARD, BACKWARD, WEIGHT_GRADIENTS]]].sum(axis=(1, 2))
-    run.npus[:, CLOCK] += later
-    run.npus[:, NPU_SPENT:] += missing * ordinary[:, SPENT:]
-    run.npus[:, BUBBLE] += later - missing * ordinary[:, DURATION]
-    return True
 
 
 def room_for(program: Program, sums: NDArray[np.float64], microbatches: int) -> tuple[int, int]:
