@@ -184,4 +184,4 @@ def check_reachable(space: Space, engine: str, note: Note = be_silent) -> None:
             between = interval_lookup({name: limit.value for name, limit in limits[0].items()})
             problems += [problem for c in space.constraints if (problem := unreachable_problem(c, between)) is not None]
     if problems:
-        raise InputError(list(dict.fromkeys(problems)), space.name)
+        raise InputError(list(dict.fromkeys(problems)), space.file or space.name)

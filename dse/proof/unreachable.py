@@ -30,7 +30,7 @@ def unreachable_problem(constraint: Constraint, between: Between) -> Problem | N
     for least, low, most, high in _find_excluded(constraint, between):
         proven = " and ".join(filter(None, (_describe_side(least, "least", low), _describe_side(most, "most", high))))
         expected = f"a condition that a design can meet: {proven}"
-        fix = "loosen it, or widen the space"
+        fix = _explain_share(constraint) or "loosen it, or widen the space"
         found = f"'{constraint.name}'{_describe_unit(constraint)}"
         return Problem(constraint.place, expected, found, fix, line=constraint.line)
     return None
@@ -73,7 +73,18 @@ def _describe_unit(constraint: Constraint) -> str:
     """What its plain numbers are in, where they have no unit and its metric has one."""
     units = {METRICS[name].unit for name in constraint.metrics}
     plain = not re.search(r"\d *(?![eE][-+\d])[A-Za-z]", constraint.name)
-    return f" in {units.pop()}" if plain and len(units) == 1 and units.isdisjoint({"", "$"}) else ""
+    return f" in {units.pop()}" if plain and len(units) == 1 and units != {""} else ""
+
+
+def _explain_share(constraint: Constraint) -> str:
+    """That a metric is a share, where its limit looks like percent; empty elsewhere."""
+    for one, other in ordered_sides(constraint):
+        for side, limit in ((one, other), (other, one)):
+            path, value = path_of(side), limit.value if isinstance(limit, ast.Constant) else None
+            name = "" if path is None else format_path(path)
+            if name in METRICS and METRICS[name].share and isinstance(value, int | float) and 1 < value <= 100:
+                return f"{name} is a share, at most 1: {value:g} % is {value / 100:g}"
+    return ""
 
 
 def _describe_side(side: ast.expr, end: str, value: float) -> str:

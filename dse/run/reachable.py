@@ -35,7 +35,7 @@ def check_constraints(space: Space, engine: str, note: Note = be_silent) -> None
     And with what is wrong with the workload or the cluster of every design. `note` is told how far it is.
     """
     if problems := broken_by_all(space):
-        raise InputError(problems, space.name)
+        raise InputError(problems, space.file or space.name)
     if space.jobs or has_solved_split(space.template) or engine not in PROVABLE or not _finds_one(space, engine, note):
         check_reachable(space, engine, note)
 

@@ -65,6 +65,8 @@ class Space:
     """Why its clusters may be ones that nobody sells; empty where those are cut."""
     notices: tuple[str, ...] = ()
     """What whoever reads an answer of this space has to know, a sentence or two each."""
+    file: str = ""
+    """The file that it was read from, as it was named; empty of a mapping."""
 
     @property
     def shares(self) -> tuple[tuple[float, ...], ...]:
@@ -180,7 +182,8 @@ def space_from(document: Document, name: str) -> Space:
     prices = () if stance.hypothetical else price_notices(template, names_in(objectives, constraints))
     notices = (*direction_notices(objectives), *stance.notices, *prices, *of_batches, *facts)
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
-    return Space(name, whole, objectives, constraints, settings, data, *bought, stance.hypothetical, notices)
+    said = stance.hypothetical, notices, document.source
+    return Space(name, whole, objectives, constraints, settings, data, *bought, *said)
 
 
 def _parse_jobs(

@@ -31,8 +31,9 @@ def extend(npus: Ints, done: Ints, learnt: Ints, known: Ints, steady: Steady, mi
 
 @borrowing
 def _is_settled(done: Ints, forward: int, last: int, backward: int, end: int, back: int) -> bool:
-    """Whether forward blocks of microbatches from `forward` to `last`, and backward ones from `backward` to `end`, end
-    the same time after those `back` microbatches earlier, on every stage.
+    """Whether blocks end the same time after those `back` microbatches earlier, on every stage.
+
+    Those are the forward ones of microbatches from `forward` to `last`, and the backward ones from `backward` to `end`.
     """
     period = done[0, last - 1, 1] - done[0, last - 1 - back, 1]
     return _repeats(done, 0, forward, last, back, period) and _repeats(done, 1, backward, end, back, period)

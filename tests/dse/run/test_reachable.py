@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from tiny_spaces import TINY, space
 
 from dse.run.reachable import check_constraints
+from dse.space.space import load_space
 from simcore.document.problem import InputError
 
 
@@ -19,6 +22,17 @@ def test_a_design_that_meets_them_all_spares_the_bounds(monkeypatch: pytest.Monk
 def test_what_no_design_meets_is_asked_of_the_bounds() -> None:
     with pytest.raises(InputError, match="iteration_time is proven to be at least"):
         check_constraints(space(constraints=["iteration_time <= 1e-9"]), "fast")
+
+
+def test_a_share_in_percent_and_a_price_without_its_unit_are_named_so_beside_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "ours.yaml"
+    file.write_text(yaml.safe_dump({**yaml.safe_load(TINY), "constraints": ["fits", "mfu >= 55", "cost.total <= 20"]}))
+    with pytest.raises(InputError) as refused:
+        check_constraints(load_space(file), "fast")
+    said = str(refused.value)
+    assert said.startswith(f"{file}: 2 problems")
+    assert "mfu is a share, at most 1: 55 % is 0.55" in said
+    assert "got 'cost.total <= 20' in $; loosen it" in said
 
 
 def test_what_no_design_meets_and_no_bound_excludes_is_no_error() -> None:
