@@ -189,7 +189,8 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
         )
     if runs_otherwise(picked) and not runs_otherwise(trial):
         return ROOM, describe_otherwise(picked.design)
-    if fullness(picked) <= NEARLY_FULL and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
+    more_room = fullness(picked) > NEARLY_FULL >= fullness(trial)
+    if not more_room and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
         return ROOM, "the times of its stack were fitted on no iteration with its ZeRO stage"
     return FROM_BRIM if fullness(picked) > BRIM else ROOM, (
         f"its memory is {format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments"

@@ -798,8 +798,8 @@ def test_where_money_alone_counts_the_same_machines_do_as_much_as_they_can() -> 
 
 
 def test_of_designs_that_are_as_good_one_whose_zero_stage_was_fitted_is_built() -> None:
-    def sharded(number: int, time: float, zero: int) -> TrialRecord:
-        made = trial(number, time, 2e7)
+    def sharded(number: int, time: float, zero: int, **others: Any) -> TrialRecord:
+        made = trial(number, time, 2e7, **others)
         section = {**(made.design or {})["parallelism"], "pipeline": 1, "data": 128, "zero": zero}
         return replace(made, design={**(made.design or {}), "parallelism": section, "software": "megatron-core"})
 
@@ -808,6 +808,8 @@ def test_of_designs_that_are_as_good_one_whose_zero_stage_was_fitted_is_built() 
     assert decision.sentences[1].endswith("the times of its stack were fitted on no iteration with its ZeRO stage.")
     assert decided(studies.record([sharded(0, 1.0, 3), sharded(1, 1.04, 1)])).trial == 0
     assert decided(studies.record([sharded(0, 1.0, 1), sharded(1, 1.02, 3)])).trial == 0
+    full = [sharded(0, 1.0, 3, **filled(0.96)), sharded(1, 1.02, 1, **filled(0.97))]
+    assert decided(studies.record(full)).sentences[1].endswith("fitted on no iteration with its ZeRO stage.")
 
 
 def test_regrets_are_told_as_they_are_and_not_by_how_much_they_grow() -> None:
