@@ -1,7 +1,9 @@
 """What it costs to let a cluster grow, and what it then does, against buying it at once.
 
 Nothing is simulated for it: a plan's phases are clusters of the study that are alike but for their size (the nodes, the
-topology, bandwidths; the outermost dimension grows). All money is today's worth, by the price list's cost of money r:
+topology, bandwidths; the outermost dimension grows) and for how they are used: of degrees and policies that are decided
+with the cluster, each phase has those that do the most work in its years. All money is today's worth, by the price
+list's cost of money r:
 
 - a phase in year y buys what its cluster costs more than the one before, at its `price`: worth (1 + r)^-y of it today;
 - at the end of the life L it is worth R + (1 - R) y / L of what was paid for it, which straight-line loss leaves of
@@ -77,10 +79,10 @@ def growths(record: StudyRecord) -> tuple[Growth, ...]:
     purchase = record.purchase
     if purchase is None or not purchase.plans:
         return ()
-    kinds: dict[str, dict[int, _Sized]] = {}
+    kinds: dict[str, dict[int, list[_Sized]]] = {}
     for trial in record.feasible_trials:
         sized = _Sized.of(trial)
-        kinds.setdefault(_kind(sized.design), {})[sized.design.cluster.npus] = sized
+        kinds.setdefault(_kind(sized.design), {}).setdefault(sized.design.cluster.npus, []).append(sized)
     found = [
         _grow(plan, kind, purchase)
         for kind, plan in product(kinds.values(), purchase.plans)
@@ -130,22 +132,23 @@ class _Sized:
 
 
 def _kind(design: Design) -> str:
-    """What the clusters of one plan have in common: all hardware but the size of the outermost dimension."""
+    """What the clusters of one plan have in common: all that is paid for but the size of the outermost dimension."""
     document: dict[str, Any] = design.document()
     cluster = {key: value for key, value in document["cluster"].items() if key not in ("placement", "npus")}
     *inner, outer = cluster["dimensions"]
     cluster["dimensions"] = [*inner, {key: value for key, value in outer.items() if key != "size"}]
-    return json.dumps([cluster, document["cost"]], sort_keys=True)
+    return json.dumps([cluster, document["cost"], document["reliability"]], sort_keys=True)
 
 
-def _grow(plan: Plan, kind: Mapping[int, _Sized], purchase: Purchase) -> Growth:
-    first = kind[plan[0].npus]
+def _grow(plan: Plan, kind: Mapping[int, Sequence[_Sized]], purchase: Purchase) -> Growth:
+    """A plan on clusters of a kind; in each phase it is used as does the most work in these years."""
+    first = kind[plan[0].npus][0]
     terms = Terms.of(first.design.cost, first.design.cluster.npus)
     life = terms.lifetime / YEAR
     ends = [*(phase.year for phase in plan[1:]), life]
     runs, money, before = [], 0.0, 0.0
     for phase, until in zip(plan, ends, strict=True):
-        sized = kind[phase.npus]
+        sized = max(kind[phase.npus], key=lambda one: _work(one, phase.year, until, purchase)[0])
         price = sized.money("cost.capital", purchase.weights)
         paid = (price - before) * phase.price
         left = terms.residual + (1 - terms.residual) * phase.year / life

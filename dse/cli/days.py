@@ -66,8 +66,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `dse days`."""
     from dse.cli.change import read_design
+    from simcore.design.jobs import lone_job
 
-    design = read_design(options)
+    design = lone_job(read_design(options))
     found = _play(design, _interruptions(design), options)
     if options.json:
         print(json.dumps(found, allow_nan=False))

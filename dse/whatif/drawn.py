@@ -30,7 +30,8 @@ from simcore.uncertainty.together import draw_time_alone, draw_times
 from simcore.workload.base import kind_of
 
 Floats = NDArray[np.float64]
-DRAWN: tuple[Mover, ...] = ("power", "network", "npu", "memory", "capital", "total", "yearly", "tco", "failures")
+_PRICED: tuple[Mover, ...] = ("electricity", "network", "npu", "memory", "capital", "total", "yearly", "tco")
+DRAWN: tuple[Mover, ...] = ("power", *_PRICED, "failures")
 """Movers beside the time and energy of an iteration: power, money, and failures."""
 
 

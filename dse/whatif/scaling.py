@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.jobs import lone_job
 from simcore.document.problem import InputError, Problem
 from simcore.engine.registry import engine_named
 from simcore.simulate import simulate
@@ -42,9 +43,10 @@ def scale_design(
 ) -> tuple[AtSize, ...]:
     """The design at `npus` NPUs each (else at `FACTORS` of its own), in ascending order.
 
-    Raises `InputError` where it has no batch, or where a number of NPUs is not one that its other degrees can share.
+    Raises `InputError` where it has no batch, or several jobs, or where a number of NPUs is not one that its other
+    degrees can share.
     """
-    design = design_from(document)
+    design = lone_job(design_from(document))
     own, batch = design.cluster.npus, getattr(design.workload, "global_batch", None)
     if not isinstance(batch, int):
         raise InputError([Problem(("workload",), "a workload with a global batch to scale", "one without any")])
@@ -84,6 +86,8 @@ def _grown(design: Design, factor: Fraction, batch: Fraction) -> dict[str, Any]:
         raise InputError(problems)
     document: dict[str, Any] = copy.deepcopy(dict(design.document()))
     document["parallelism"]["data"], document["workload"]["global_batch"] = int(data), int(batch)
+    if design.microbatch == design.workload.usual_microbatch(design.data):
+        del document["parallelism"]["microbatch"]  # that of the kind of workload on so many NPUs
     _resize(document, factor)
     return document
 

@@ -31,7 +31,7 @@ from simcore.design.same import Same
 from simcore.design.software import NamedSoftware, Software, usual_software
 from simcore.design.system import System
 from simcore.design.usual_library import is_usual, npus_library
-from simcore.design.workload import AnyWorkload, names_no_files, workload_tag
+from simcore.design.workload import AnyWorkload, Workload, names_no_files, workload_tag
 from simcore.document.field import Flag, Frozen
 from simcore.document.problem import Refusal
 from simcore.document.shared import shared
@@ -77,10 +77,13 @@ def _settle(section: Same[Any], software: Same[Software]) -> Any:
     return settled
 
 
-def _settled_job(job: Job, software: Software) -> Job:
-    """A job whose sections have what its software decides."""
-    own = job.software or software
-    return job.model_copy(update={name: _settled(getattr(job, name), own) for name in OF_JOB})
+def _settled_job(job: Job, software: Software, of_design: Software) -> Job:
+    """A job whose sections have what its software decides, which it names where that of the design is another."""
+    settled = {name: _settled(getattr(job, name), software) for name in OF_JOB}
+    found = job.model_copy(update={**settled, "software": job.software if software == of_design else software})
+    if "software" not in job.model_fields_set:
+        found.model_fields_set.discard("software")
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -123,7 +126,7 @@ class Design(Frozen):
     system: Annotated[System, shared()] = Field(default_factory=lambda: _PLAIN)
     """Algorithms of collectives, and the order in which their chunks use the network."""
     software: Annotated[NamedSoftware, shared()] = Field(default_factory=usual_software)
-    """The stack that trains; unless given the usual one on its NPUs."""
+    """The stack that trains; unless given the usual one on its NPUs, of several jobs that of each."""
     cost: Annotated[NamedPrices, shared()] = Field(default_factory=lambda: preset(PriceList, "prices", "libra"))
     """The price list."""
     reliability: Annotated[NamedReliability, shared()] = Field(default_factory=usual_reliability)
@@ -153,16 +156,25 @@ class Design(Frozen):
         What was given stays known (`model_fields_set`).
         """
         if "software" not in self.model_fields_set:
-            self.__dict__["software"] = usual_software(self.cluster.npu.programmed, workload_tag(self.workload))
+            self.__dict__["software"] = self._usual_software(self.workload)
         if self.workload.computes and is_usual(npus_library(self.cluster.npu)):
             self.__dict__["cluster"] = _reached(Same(self.cluster))
         for name in OF_JOB:
             self.__dict__[name] = _settled(getattr(self, name), self.software)
         if self.jobs is not None:
-            self.__dict__["jobs"] = tuple(_settled_job(job, self.software) for job in self.jobs)
+            self.__dict__["jobs"] = tuple(_settled_job(job, self._stack_of(job), self.software) for job in self.jobs)
             self.__dict__ |= {name: getattr(self.jobs[0], name) for name in OF_JOB}
             self.model_fields_set.difference_update(OF_JOB)
         return self
+
+    def _stack_of(self, job: Job) -> Software:
+        """What a job runs with: its own stack, else that of the design, unless that is only what its first job has."""
+        given = self.software if "software" in self.model_fields_set else self._usual_software(job.workload)
+        return job.software or given
+
+    def _usual_software(self, workload: Workload) -> Software:
+        """The stack of a workload that names none."""
+        return usual_software(self.cluster.npu.programmed, workload_tag(workload))
 
     @cached_property
     def running_software(self) -> Software:

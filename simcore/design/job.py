@@ -26,7 +26,7 @@ class Job(Frozen):
     parallelism: Parallelism = Parallelism()
     """How it is spread over its NPUs."""
     software: NamedSoftware | None = None
-    """The stack that it runs with; unless given the design's."""
+    """The stack that it runs with; unless given the design's, else the usual one of its workload."""
     npus: Count | None = None
     """NPUs that it has: whole nodes, or as many of every node (`by_rail`)."""
     nodes: Annotated[tuple[Natural, ...], Field(min_length=1)] | None = None

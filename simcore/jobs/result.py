@@ -49,7 +49,7 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         network=use_in(slowest.share.design, slowest.together, seconds),
         network_utilization=_utilization(design, played),
         engine=engine,
-        provenance=provenance(played[0].share.design),
+        provenance=_provenance(played),
         **notices_of(engine, *(job.share.design for job in played), beside=any(job.iterations > 1 for job in played)),
         **spent_fields(slowest.together),
         **cluster_fields(design, drawn, cost, figures),
@@ -57,6 +57,20 @@ def result_of_jobs(design: Design, played: Sequence[PlayedJob], engine: str) -> 
         stage=None if (program := _program(slowest)) is None or program.stages == 1 else slowest.together.stage,
     )
     return with_measured(design, result)
+
+
+def _provenance(played: Sequence[PlayedJob]) -> dict[str, str]:
+    """Where the numbers of all jobs come from; what is not said of all of them alike names the jobs."""
+    of_jobs = [(job.share.name, provenance(job.share.design)) for job in played]
+    found: dict[str, str] = {}
+    for key in dict.fromkeys(key for _, said in of_jobs for key in said):
+        texts: dict[str, list[str]] = {}
+        for name, said in of_jobs:
+            if key in said:
+                texts.setdefault(said[key], []).append(name)
+        named = [f"{text} ({', '.join(names)})" for text, names in texts.items()]
+        found[key] = next(iter(texts)) if len(texts) == 1 else "; ".join(named)
+    return found
 
 
 def _program(job: PlayedJob) -> Program | None:
@@ -94,12 +108,13 @@ def _job_result(design: Design, job: PlayedJob) -> JobResult:
 
 
 def _figures_of(design: Design, job: PlayedJob, program: Program | None) -> Figures:
-    """The figures of a job: prices and draw are its share of a cluster that does what it does."""
+    """The figures of a job: prices, staff and draw are its share of a cluster that does what it does."""
     own, seconds, cost = job.share.design, job.together.total / PICOSECONDS, cluster_cost(design)
     share = own.cluster.npus / design.cluster.npus
     drawn = draw_of(design, activity_in(own, job.together, program))
+    prices = own.cost.model_copy(update={"staff": share * own.cost.staff})
     return Figures.of(
-        own,
+        own.model_copy(update={"cost": prices}),
         seconds=seconds,
         power=share * drawn.mean,
         energy=share * drawn.mean * seconds,

@@ -202,7 +202,11 @@ _OWN = {
     ),
     "racks": Metric("", scope="prices", read=lambda r: float(r.racks), before=lambda d, m: float(racks(d))),
     "cost.electricity": Metric(
-        "$", read=lambda r: r.electricity_cost, bound=lambda f: f.electricity, label="cost of electricity"
+        "$",
+        read=lambda r: r.electricity_cost,
+        bound=lambda f: f.electricity,
+        moves=("electricity",),
+        label="cost of electricity",
     ),
     "cost.yearly": Metric(
         "$/year",

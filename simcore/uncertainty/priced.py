@@ -49,6 +49,7 @@ def draw_costs(design: Design, power: float, draws: Draws) -> dict[Mover, Floats
     total = capital + lifetime * drawn * terms.electricity
     return {
         "power": drawn,
+        "electricity": _over(drawn * terms.electricity, listed.electricity),
         "network": parts["network"],
         "npu": parts["npu"],
         "memory": parts["memory"],
