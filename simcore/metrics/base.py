@@ -26,19 +26,9 @@ BEFORE: tuple[Scope, ...] = (*CLUSTER, "job")
 """Without simulation."""
 
 Mover = Literal[
-    "time",
-    "energy",
-    "power",
-    "electricity",
-    "network",
-    "npu",
-    "memory",
-    "capital",
-    "total",
-    "yearly",
-    "tco",
-    "failures",
-]
+    "time", "energy", "power", "electricity",
+    "network", "npu", "memory", "capital", "total", "yearly", "tco", "failures",
+]  # fmt: skip
 """The iteration time, its energy, the mean draw, the price of what is drawn, the prices of the cluster's parts, of all
 of them, the total with electricity where that is in it, what every year takes, the total cost of ownership, and the
 time over that of the work that lasts."""

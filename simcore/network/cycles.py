@@ -2,9 +2,10 @@
 
 Along one closed axis there is one, in either direction. On more axes one exists where a side is even: through the rows
 back and forth, and home along the first column. Where all axes are closed, there are as many cycles as axes, which use
-every link (`simcore.network.decompose`). In larger grids than are searched, rows that begin one place further down each
-time give a cycle whose links leave another one over, if the number of places in a row divides the number of rows (Bae,
-Bose 2003): rings over both use every link of two axes.
+every link (`simcore.network.decompose`). With a side of 2, along which two links join each pair of places, two are
+known, unless the other axes have an odd number of places. In larger grids than are searched, rows that begin one place
+further down each time give a cycle whose links leave another one over, if the number of places in a row divides the
+number of rows (Bae, Bose 2003): rings over both use every link of two axes.
 """
 
 from __future__ import annotations
@@ -40,12 +41,20 @@ def _undirected(sides: tuple[int, ...], closed: tuple[bool, ...]) -> tuple[Order
         return ()
     if len(sides) == 1:
         return (tuple(range(sides[0])),) if closed[0] else ()
-    if all(closed) and min(sides) > 2:
-        found = decompose(grid(sides, closed).onward[:, 0]) or _both(sides, closed)
+    if all(closed):
+        found = _of_closed(sides)
         if found:
             return found
     even = next((axis for axis, side in enumerate(sides) if side % 2 == 0), None)
     return () if even is None else (_comb(sides, even),)
+
+
+def _of_closed(sides: tuple[int, ...]) -> tuple[Order, ...]:
+    """Several cycles where all axes are closed; none where none are known."""
+    closed = (True,) * len(sides)
+    if min(sides) > 2:
+        return decompose(grid(sides, closed).onward[:, 0]) or _both(sides, closed)
+    return _zigzags(sides) or (decompose(grid(sides, closed).onward[:, 0]) if len(sides) > 2 else ())
 
 
 def _comb(sides: tuple[int, ...], rows: int) -> Order:
@@ -57,6 +66,25 @@ def _comb(sides: tuple[int, ...], rows: int) -> Order:
     step = strides[rows]
     order = [row * step + place for row in range(sides[rows]) for place in _turned(across[1:], row)]
     return (across[0], *order, *(row * step + across[0] for row in range(sides[rows] - 1, 0, -1)))
+
+
+def _zigzags(sides: tuple[int, ...]) -> tuple[Order, ...]:
+    """Two cycles through a closed grid with a side of 2, along which two links join each pair of places.
+
+    Over a cycle through the other axes: across and onward in turns, and the same from the other side. None where the
+    other axes have an odd number of places.
+    """
+    axis = sides.index(2)
+    rest, stride = sides[:axis] + sides[axis + 1 :], math.prod(sides[:axis])
+    along = range(2) if rest == (2,) else next(iter(_undirected(rest, (True,) * len(rest))), ())
+    if len(along) % 2 or not along:
+        return ()
+    places = [place % stride + place // stride * 2 * stride for place in along]
+    ways = [[place + stride * (number % 2 ^ side) for number, place in enumerate(places)] for side in range(2)]
+    return tuple(
+        tuple(step for here, there in zip(way, other, strict=True) for step in (here, there))
+        for way, other in (ways, ways[::-1])
+    )
 
 
 def _snake(axes: Sequence[tuple[int, int]]) -> list[int]:

@@ -260,24 +260,25 @@ def test_a_twisted_torus_is_nearer_and_exchanges_more(k: int, shape: tuple[int, 
     assert published < gain < 1.1 * published
 
 
-@pytest.mark.parametrize("sides", [(4, 4), (4, 8), (3, 3), (4, 4, 4), (4, 4, 8), (3, 3, 3), (2, 4), (3, 4), (2, 3, 5)])
+@pytest.mark.parametrize(
+    "sides",
+    [(4, 4), (4, 8), (3, 3), (4, 4, 4), (4, 4, 8), (3, 3, 3), (2, 4), (3, 4), (2, 3, 5), (8, 2), (2, 2, 4), (2, 3, 3)],
+)
 def test_cycles_visit_everyone_over_links_that_no_other_uses(sides: tuple[int, ...]) -> None:
     size = int(np.prod(sides))
-    joined = (
-        {(link.source, link.target) for link in shared("torus", sides=sides).links(size)} if len(sides) < 4 else set()
-    )
-    used: list[tuple[int, int]] = []
+    joined = Counter((link.source, link.target) for link in shared("torus", sides=sides).links(size))
+    used = Counter[tuple[int, int]]()
     found = cycles(sides, (True,) * len(sides))
     for order in found:
         assert sorted(order) == list(range(size))
-        used += zip(order, (*order[1:], order[0]), strict=True)
+        used.update(zip(order, (*order[1:], order[0]), strict=True))
     assert found
-    assert set(used) <= joined
-    assert len(set(used)) == len(used)
+    assert used <= joined  # along a closed side of 2 there are two links
 
 
 @pytest.mark.parametrize(
-    ("sides", "twisted"), [((4, 8), False), ((4, 8), True), ((4, 4, 4), False), ((4, 4, 8), True), ((3, 4, 5), False)]
+    ("sides", "twisted"),
+    [((4, 8), False), ((2, 8), False), ((4, 8), True), ((4, 4, 4), False), ((4, 4, 8), True), ((3, 4, 5), False)],
 )
 def test_rings_on_a_torus_of_closed_axes_use_every_link_twisted_or_not(sides: tuple[int, ...], twisted: bool) -> None:
     size = int(np.prod(sides))
