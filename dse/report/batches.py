@@ -1,14 +1,19 @@
-"""What the design to build would be at half and at twice its global batch, in clauses."""
+"""What the design to build would be at half and at twice its global batch, and what lies beyond those of the space."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dse.evaluate.record import TrialRecord
+from dse.evaluate.pareto import ALIKE
+from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import value_at
+from dse.report.describe import headline
+from dse.report.sensitivity import format_change
 from dse.report.summary import Summary
-from dse.report.units import clean_text, format_brief
+from dse.report.units import clean_text, format_brief, short_label
 from dse.whatif.answers import DOES_NOT_FIT, AtBatch
+from dse.whatif.batches import batch_of
+from dse.whatif.climb import loss_against
 from simcore.design.workload import read_workload
 from simcore.metrics import METRICS
 
@@ -27,6 +32,31 @@ def at_batches(summary: Summary, trial: TrialRecord) -> Iterator[Answer]:
     if asked and all(at.stays for at in asked):
         half, twice = (next((_changed(at) for at in asked if (at.factor > 1) is more), "") for more in (False, True))
         yield f"half{half} or twice{twice} the batch", False
+
+
+def beyond_batches(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
+    """What a design of the front gains at a larger batch than the space has, where a model is served; else empty.
+
+    It ends where the space does, so that which design is best depends on that. That with the largest gain is told, as
+    it is beside the design to build.
+    """
+    served = value_at(trial.design or {}, "workload.output_length")
+    if not served or "workload.global_batch" not in record.trials.params:
+        return ""
+    largest = max((batch_of(member) or 0 for member in summary.front), default=0)
+    found: list[tuple[float, TrialRecord, AtBatch]] = []
+    for member in summary.front:
+        for at in summary.what_if.batches.get(member.number, ()):
+            if at.factor > 1 and not at.why and batch_of(member) == largest:
+                own, built = (loss_against(record, one, at.values) for one in (member, trial))
+                found.append((min(max(own[name], built[name]) for name in own), member, at))
+    if not found or min(found, key=lambda one: one[0])[0] > -ALIKE:
+        return ""
+    _, member, at = min(found, key=lambda one: one[0])
+    losses = loss_against(record, trial, at.values)
+    told = [f"{clean_text(short_label(o.name))} {format_change(losses[o.name], o.sign)}" for o in record.objectives]
+    which = f"trial {member.number} ({headline(member.design, ('NPUs',))})" if member.number != trial.number else "it"
+    return f"at batch {format_brief(at.batch)}, beyond the space, {which} has {', '.join(told)}"
 
 
 def _changed(at: AtBatch) -> str:

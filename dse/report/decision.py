@@ -9,7 +9,7 @@ from dse.buy.regret import REGRET
 from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
-from dse.report.batches import Answer, at_batches
+from dse.report.batches import Answer, at_batches, beyond_batches
 from dse.report.built import describe_build
 from dse.report.choice import (
     BRIM,
@@ -351,6 +351,7 @@ def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: t
     yield from (text for text, changes in answers if changes)
     kept = " and ".join(text for text, changes in answers if not changes)
     yield f"{kept} keep it" if kept else ""
+    yield beyond_batches(record, summary, trial)
     yield describe_near_limits(trial)
 
 

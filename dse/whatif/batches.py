@@ -82,8 +82,8 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
     follows from the new one. Where the space does not give the trial, its workload is a choice, or its bandwidths are
     solved (what was built stays as it is), the batch is changed in the complete design.
 
-    Microbatches that would no longer fill the batch are smaller ones. Raises `ValueError` where an expression has no
-    value with that batch.
+    A microbatch that is what the kind of workload takes, as all requests of a copy, goes with the batch; others that
+    would no longer fill it are smaller ones. Raises `ValueError` where an expression has no value with that batch.
     """
     workload = space.template.get("workload")
     source = recall(space, trial) if isinstance(workload, Mapping) and not has_solved_split(space.template) else None
@@ -98,16 +98,17 @@ def rewrite_batch(space: Space, trial: TrialRecord, batch: int) -> Mapping[str, 
 
 
 def _fill_microbatches(document: dict[str, Any], trial: TrialRecord, batch: int) -> dict[str, Any]:
-    """The document with smaller microbatches, where those of the trial are too large for a batch."""
+    """The document with microbatches that suit a batch."""
     parallelism = (trial.design or {}).get("parallelism")
     given = parallelism if isinstance(parallelism, Mapping) else {}
     data, microbatch = given.get("data"), given.get("microbatch")
     if not isinstance(data, int) or not isinstance(microbatch, int) or data * microbatch == 0 or batch % data:
         return document
-    smaller = math.gcd(batch // data, microbatch)
-    if smaller == microbatch:
+    usual = read_workload((trial.design or {})["workload"]).usual_microbatch(data) == microbatch
+    its = read_workload(document["workload"]).usual_microbatch(data) if usual else math.gcd(batch // data, microbatch)
+    if its == microbatch:
         return document
-    return {**document, "parallelism": {**document.get("parallelism", {}), "microbatch": smaller}}
+    return {**document, "parallelism": {**document.get("parallelism", {}), "microbatch": its}}
 
 
 def _anchor(trial: TrialRecord) -> Mapping[str, float]:

@@ -2,7 +2,8 @@
 
 It goes over the steps that reports ask about (`dse.whatif.steps`), from the study's own best design of the kind, from
 designs near the front that are moved to it and from others drawn at random: first towards feasible designs, then
-towards those whose objectives are together the least behind the front's knee.
+towards those whose objectives are together the least behind the front's knee, or behind a trial in the one that loses
+most.
 """
 
 from __future__ import annotations
@@ -123,6 +124,8 @@ class Climb:
     """Simulations that it may take."""
     only: str = ""
     """The one constraint that counts: any valid design that keeps it will do; empty where all count."""
+    beside: TrialRecord | None = None
+    """The trial of which a design is looked for that is the least behind it; None: behind the front's knee."""
     simulated: int = 0
     looked: int = 0
     _missed: list[tuple[Mapping[str, Any], frozenset[str]]] = field(default_factory=list)
@@ -192,6 +195,8 @@ class Climb:
             missed = self._missed_by(outcome)
             broken = outcome.violations.get(VALID, 0.0) > 0
             return 3 if broken else 2 if outcome.metrics is None else 1, missed
+        if self.beside is not None:
+            return 0, most_behind(self.record, self.beside, outcome.values)
         return 0, behind_knee(self.record, outcome.values)
 
 
@@ -212,6 +217,11 @@ def behind_knee(record: StudyRecord, values: Mapping[str, float]) -> float:
     base = record.knee or record.front[0]
     behind = [o.loss(base.values[o.name], values[o.name]) for o in record.objectives]
     return sum(share for share in behind if share is not None)
+
+
+def most_behind(record: StudyRecord, trial: TrialRecord, values: Mapping[str, float]) -> float:
+    """By which share of a trial's value another design with `values` is worse in the objective that loses most."""
+    return max(loss_against(record, trial, values).values())
 
 
 def count_npus(document: Mapping[str, Any] | None) -> int:
