@@ -36,6 +36,26 @@ def unreachable_problem(constraint: Constraint, between: Between) -> Problem | N
     return None
 
 
+def contradiction_problems(constraints: Iterable[Constraint]) -> Iterator[Problem]:
+    """Limits on one expression that exclude each other, whatever the space: the later one of each pair."""
+    least: dict[str, tuple[float, Constraint]] = {}
+    most: dict[str, tuple[float, Constraint]] = {}
+    for constraint in constraints:
+        for low, high in ordered_sides(constraint):
+            side, limit, kept = (high, low, least) if isinstance(low, ast.Constant) else (low, high, most)
+            if isinstance(side, ast.Constant) or not isinstance(limit, ast.Constant):
+                continue
+            name, value = ast.unparse(side), limit.value
+            if not isinstance(value, int | float):
+                continue
+            tighter = name not in kept or (value > kept[name][0]) == (kept is least)
+            kept.update({name: (value, constraint)} if tighter else {})
+            if name in least and name in most and least[name][0] > most[name][0]:
+                other = next(c for _, c in (least[name], most[name]) if c is not constraint)
+                expected = f"a limit that leaves something beside '{other.name}'"
+                yield Problem(constraint.place, expected, f"'{constraint.name}'", "drop one", line=constraint.line)
+
+
 def _find_excluded(constraint: Constraint, between: Between) -> Iterator[Excluded]:
     for least, most in ordered_sides(constraint):
         (low, _), (_, high) = interval(least, between), interval(most, between)

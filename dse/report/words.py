@@ -70,15 +70,16 @@ def describe_proof(summary: Summary) -> str:
     cuts = sorted(proved["cut"].items(), key=lambda item: (-item[1], item[0]))
     rules = ", ".join(f"{clean_text(rule)} {format_number(count)}" for rule, count in cuts)
     points, simulated = format_number(proved["points"]), format_number(proved["simulated"])
-    text = f"Of {points} combinations {simulated} were simulated for the proof"
-    text += f", {format_number(sum(proved['cut'].values()))} ruled out ({rules})" if rules else ""
+    done = [f"{simulated} were simulated for the proof"] if proved["simulated"] or proved["complete"] else []
+    done += [f"{format_number(sum(proved['cut'].values()))} ruled out ({rules})"] if rules else []
+    text = f"Of {points} combinations {', '.join(done)}"
     if proved["complete"]:
         shares = ", of designs with the shares that were solved for them" if proved["solved_shares"] else ""
         return f"{text}: this is the whole Pareto front{shares}."
     left = ["not all are bounded yet"] if proved["open"] is None else []
     left += [f"{format_number(proved['open'])} could still be on the front"] if proved["open"] else []
     left += [f"{format_number(proved['failed'])} failed and could be on the front"] if proved.get("failed") else []
-    return f"{text}; {', '.join(left)}."
+    return f"{text}{'; ' if done else ''}{', '.join(left)}."
 
 
 def describe_behind(summary: Summary) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.note import Note, be_silent
 from dse.proof.certificate import check_reachable
+from dse.proof.unreachable import contradiction_problems
 from dse.space.barred import broken_by_all
 from dse.space.draw import RandomDraw
 from dse.space.fill import has_solved_split
@@ -32,9 +33,10 @@ DRAWN, SIMULATED = 512, 40
 def check_constraints(space: Space, engine: str, note: Note = be_silent) -> None:
     """Raise `InputError` with each constraint that no design of the space can meet (`dse.proof.certificate`).
 
-    And with what is wrong with the workload or the cluster of every design. `note` is told how far it is.
+    And with those that exclude each other, and with what is wrong with the workload or the cluster of every design.
+    `note` is told how far it is.
     """
-    if problems := broken_by_all(space):
+    if problems := [*contradiction_problems(space.constraints), *broken_by_all(space)]:
         raise InputError(problems, space.file or space.name)
     if space.jobs or has_solved_split(space.template) or engine not in PROVABLE or not _finds_one(space, engine, note):
         check_reachable(space, engine, note)

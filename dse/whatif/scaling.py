@@ -75,8 +75,7 @@ def _grown(design: Design, factor: Fraction, batch: Fraction) -> dict[str, Any]:
 
     Raises `InputError` where a degree, a dimension or the batch would be no whole number.
     """
-    assert design.parallelism.data is not None  # a checked design has all degrees
-    data = design.parallelism.data * factor
+    data = design.data * factor
     problems = [
         Problem(path, "a whole number", f"{float(value):g}")
         for path, value in ((("parallelism", "data"), data), (("workload", "global_batch"), batch))

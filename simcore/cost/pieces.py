@@ -108,8 +108,9 @@ def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
     price = prices.nodes.get(name, prices.nodes.get(node.name))
     if price is None:
         called, missing = node.name or "NAME", "" if node.name else "give cluster.node a 'name', and "
-        price_of = f"{called}: {{price: 300000 $, low: 250000 $, high: 350000 $, date: '2026', source: an offer}}"
-        fix = f"{missing}write 'cost: {{base: {prices.name}, nodes: {{{price_of}}}}}', or choose another list"
+        price_of = f"{called}: {{price: PRICE, low: LOW, high: HIGH, date: '2026', source: an offer}}"
+        whole = f"with the price of a node of {node.size} such as 300000 $"
+        fix = f"{missing}write 'cost: {{base: {prices.name}, nodes: {{{price_of}}}}}' {whole}, or choose another list"
         found = f"'{node.name}'" if node.name else "one without a name"
         basket.refuse(("cluster", "npu"), f"a node with a price in list '{prices.name}'", found, fix)
         return None

@@ -33,6 +33,8 @@ def describe_error(entry: Any) -> tuple[str, str, str]:
         whole = isinstance(found, float) and found.is_integer() and abs(found) <= 1e15
         tokens = str(entry["loc"][-1]).endswith("_length")
         fix = f"write {int(found)}" if whole else _without_prefix(found, True, tokens)
+        if fix and entry["loc"][-1] == "global_batch":
+            fix += ", which counts sequences or samples, not tokens"
         return "a whole number", format_value(found), fix
     if kind in ("float_type", "float_parsing"):
         return "a number", format_value(found), _without_prefix(found)

@@ -23,6 +23,11 @@ UNEVEN_SERVED = (
     "makes all wait at every token"
 )
 """What is said of experts where a model is served."""
+WIDE_SERVED = (
+    "experts served over many nodes: stacks for that move the tokens of one half of a batch beside the computation of "
+    "the other, and read prompts on NPUs of their own; here they do neither, so that such designs gain less"
+)
+"""What else is said of them: what large mixtures are served with."""
 
 
 PCIE = 64e9
@@ -43,7 +48,7 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     kind = kind_of(design.workload)
     yield from unmodelled_penalties(design)
     if design.parallelism.expert > 1:
-        yield UNEVEN if kind.trained else UNEVEN_SERVED
+        yield from (UNEVEN,) if kind.trained else (UNEVEN_SERVED, WIDE_SERVED)
     if kind.uneven and design.cluster.npus > 1:
         yield kind.uneven
     if _offloads_over_pcie(design):

@@ -66,3 +66,21 @@ def test_what_cannot_be_played_is_refused(
         status = int(str(ended.code))
     assert status == 2
     assert said in capsys.readouterr().err
+
+
+def test_of_one_job_on_a_part_of_the_cluster_its_own_npus_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = "{name: a, workload: {model: llama3-8b, global_batch: 64, precision: bf16}, npus: 32}"
+    path = tmp_path / "jobs.yaml"
+    rest = "cluster: {fabric: dgx-h100, npu: h100-80gb, npus: 64}\nreliability: llama3\n"
+    path.write_text(f"jobs: [{job}]\n{rest}", encoding="utf-8")
+    assert main(["days", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["npus"] == 32
+    assert main(["simulate", str(path), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["jobs"]
+    assert found["goodput"]["closed"] == pytest.approx(told["goodput"], rel=1e-9)
+    path.write_text(f"jobs: [{job}, {job.replace('name: a', 'name: b')}]\n{rest}", encoding="utf-8")
+    assert main(["days", str(path)]) == 2
+    assert "expected a design of one job, got 2 jobs" in capsys.readouterr().err

@@ -101,6 +101,31 @@ def test_the_work_of_a_plan_is_that_of_its_clusters_in_their_years(record: Study
         assert growth.tokens == pytest.approx(expected * 16 * 128, rel=1e-9)
 
 
+def test_each_phase_is_used_as_does_the_most_work_and_what_is_paid_is_told_apart(tmp_path: Path) -> None:
+    bandwidths = {"choice": ["1 GB/s", "1 TB/s"]}
+    parallelism = {"tensor": {"choice": [8, 1]}}
+    document = growing(
+        parallelism=parallelism,
+        reliability={"base": "llama3", "checkpoint": {"bandwidth": bandwidths}},
+        study={"decide": ["cluster", "parallelism", "reliability"]},
+    )
+    record = bought.run(bought.space(document), tmp_path / "run")
+
+    def paid(trial: TrialRecord) -> tuple[str, str]:
+        design = trial.design or {}
+        return bought.hardware_of(design), design["reliability"]["checkpoint"]["bandwidth"]
+
+    stored = set()
+    for growth in planned(record, 2):
+        trials = [record.trials[run.trial] for run in growth.phases]
+        stored.add(tuple(paid(trial)[1] for trial in trials))
+        for own in trials:
+            times = [metric(t, "iteration_time") for t in record.feasible_trials if paid(t) == paid(own)]
+            assert len(times) == 2
+            assert metric(own, "iteration_time") == min(times)
+    assert stored == {("1 GB/s", "1 GB/s"), ("1 TB/s", "1 TB/s")}
+
+
 def test_no_plan_of_the_front_is_beaten_in_money_and_work(record: StudyRecord) -> None:
     found = growths(record)
     for growth in found:

@@ -24,8 +24,15 @@ from simcore.simulate import simulate
 OBJECTIVES = (Objective("iteration_time", "minimize", "s"),)
 
 
+BOTH = (*OBJECTIVES, Objective("memory.peak", "minimize", "B"))
+
+
 def evaluated(document: Any) -> Outcome:
     return Evaluator(OBJECTIVES, (), "fast")(document)
+
+
+def with_memory(document: Any) -> Outcome:
+    return Evaluator(BOTH, (), "fast")(document)
 
 
 def trial(npu: str = "h100-80gb", precision: str = "fp8", **parallelism: Any) -> TrialRecord:
@@ -106,6 +113,21 @@ def test_in_16_bits_a_space_that_has_them_has_better_designs_than_the_one_to_bui
     assert best != 8
     assert (found.design or {})["parallelism"]["tensor"] == best
     assert found.loss == {"iteration_time": pytest.approx(times[best] / own.values["iteration_time"] - 1)}
+
+
+def test_in_16_bits_the_design_least_behind_the_one_to_build_is_looked_for_not_the_knees_neighbour() -> None:
+    its = space_of({"choice": ["bf16", "fp8"]}, {"powers_of_two": [1, 8]})
+    made = trial(tensor=2)
+    values = with_memory(made.design).values
+    own = replace(made, values=values, params={"workload.precision": "fp8", "parallelism.tensor": 2})
+    lean = replace(own, number=8, values={"iteration_time": 50 * own.values["iteration_time"], "memory.peak": 1e6})
+    record = studies.record([own, lean], objectives=BOTH)
+    found = find_wider(record, its, own, with_memory, (), 160)
+    assert found is not None
+    assert found.loss is not None
+    wide = with_memory(changed(own, "workload", precision="bf16")).values
+    own_form = max(wide[name] / own.values[name] - 1 for name in wide)
+    assert max(found.loss.values()) <= own_form + 1e-12
 
 
 @pytest.mark.parametrize(("loss", "kept"), [(0.02, False), (0.03, True)])

@@ -902,3 +902,27 @@ def test_a_design_that_was_passed_over_is_no_rival() -> None:
     assert decision.trial == 3
     assert "Trial 1 of the front is better" in " ".join(decision.sentences)
     assert "rival: trial 1" not in " ".join(decision.sentences)
+
+
+def served(number: int, time: float, cost: float, npu: str, batch: int = 1024) -> TrialRecord:
+    document = studies.design(8)
+    workload = {"model": "llama3-8b", "global_batch": batch, "prompt_length": 512, "output_length": 16}
+    document |= {"workload": workload, "cluster": {**document["cluster"], "npu": npu}}
+    made = studies.simulated(number, time, cost, document=document)
+    return replace(made, params={**made.params, "workload.global_batch": batch})
+
+
+def test_what_a_served_design_gains_at_a_larger_batch_than_the_space_has_is_told() -> None:
+    def said(members: list[TrialRecord], *twice: AtBatch) -> str:
+        asked = {0: (twice[0],), 1: (twice[1],)}
+        return " ".join(decided(studies.record(members), replace(NOTHING, batches=asked)).sentences)
+
+    slow, quick = served(0, 2.0, 1e7, "a100-80gb"), served(1, 1.9, 2e7, "h100-80gb")
+    missed = AtBatch(2.0, 2048.0, {}, "time_per_output_token <= 25 ms", False)
+    gains = AtBatch(2.0, 2048.0, {"iteration_time": 1.4, "cost.total": 2e7}, "", True)
+    told = "at batch 2,048, beyond the space, trial 1 (1024 x h100-80gb) has time −30 %, cost +100 %"
+    assert told in said([slow, quick], missed, gains)
+    none = AtBatch(2.0, 2048.0, {"iteration_time": 1.9, "cost.total": 2e7}, "", True)
+    assert "beyond the space" not in said([slow, quick], missed, none)
+    smaller = served(1, 1.9, 2e7, "h100-80gb", 512)  # the space has batches beyond its own
+    assert "beyond the space" not in said([slow, smaller], missed, gains)

@@ -87,9 +87,11 @@ def test_many_objectives_have_the_values_of_their_designs_and_what_these_are_bes
     text = printed(record)
     read, found = rows(text), families(record, summarize(record))
     assert list(read) == [family.chosen for family in found]
+    for family in found:
+        assert int(read[family.chosen][len(studies.NAMES)]) == len(family.trials)
     for trial in record.feasible_trials.numbered_among(read):
         assert float(read[trial.number][0]) == pytest.approx(trial.values["iteration_time"], rel=1e-3)
-        assert read[trial.number][len(studies.NAMES)].startswith("t")
+        assert read[trial.number][len(studies.NAMES) + 1].startswith("t")
     assert "what it is" in text
 
 

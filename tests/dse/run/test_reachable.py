@@ -35,6 +35,15 @@ def test_a_share_in_percent_and_a_price_without_its_unit_are_named_so_beside_the
     assert "got 'cost.total <= 20' in $; loosen it" in said
 
 
+def test_limits_that_exclude_each_other_are_named_together() -> None:
+    limits = ["iteration_time <= 1 s", "2 s <= iteration_time", "cost.total >= 1", "cost.total <= 1e12"]
+    with pytest.raises(InputError) as refused:
+        check_constraints(space(constraints=limits), "fast")
+    (problem,) = refused.value.problems
+    assert problem.path == ("constraints", 1)
+    assert problem.expected == "a limit that leaves something beside 'iteration_time <= 1 s'"
+
+
 def test_what_no_design_meets_and_no_bound_excludes_is_no_error() -> None:
     check_constraints(
         space(constraints=["parallelism.tensor == 8", "parallelism.zero == 1", "parallelism.data > 1"]), "fast"

@@ -197,6 +197,23 @@ def test_microbatches_that_do_not_fill_another_batch_are_smaller_ones() -> None:
         assert rewrite_batch(space, trial, batch)["parallelism"]["microbatch"] == microbatch
 
 
+@pytest.mark.parametrize(("microbatch", "then"), [(8, 16), (4, 4)])
+def test_a_microbatch_of_all_requests_of_a_copy_goes_with_the_batch(microbatch: int, then: int) -> None:
+    served = {"model": "llama3-8b", "prompt_length": 512, "output_length": 16, "global_batch": {"choice": [64, 32]}}
+    document = {
+        "workload": served,
+        "parallelism": {"microbatch": microbatch},
+        "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 8},
+        "objectives": {"minimize": ["iteration_time"]},
+    }
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "served")
+    filled = space.fill(FixedDraw())
+    design, _ = parse_design(filled.document)
+    assert design is not None
+    trial = TrialRecord(0, "feasible", {}, filled.params, {}, design.document())
+    assert rewrite_batch(space, trial, 128)["parallelism"]["microbatch"] == then
+
+
 @pytest.mark.parametrize("fixed", [16, {"choice": [16]}])
 def test_tokens_at_another_batch_are_those_of_a_training_at_the_trials_own(fixed: Any) -> None:
     section = {**yaml.safe_load(TINY)["workload"], "global_batch": fixed, "training_tokens": 3e9}

@@ -184,3 +184,39 @@ def test_a_job_beside_another_trains_for_longer_and_pays_for_its_own_npus_alone(
     assert (gathering.goodput, gathering.time_to_train_s, gathering.cost_to_train) == (None, None, None)
     tokens = 8 * 512 / training.iteration_time_s
     assert training.time_to_train_s == pytest.approx(1e9 / tokens / (training.goodput or 1.0))
+
+
+def test_each_job_has_the_usual_stack_of_its_workload_whatever_the_order() -> None:
+    tokens = {"prompt_length": 512, "output_length": 16}
+    model = {"base": "llama3-8b", "layers": 4}
+    served = {"workload": {"model": model, "global_batch": 8, **tokens}, "parallelism": {"tensor": 2}}
+    jobs = [{**TRAINING, "name": "trained", "npus": 8}, {**served, "name": "served", "npus": 8}]
+    found = []
+    for listed in (jobs, jobs[::-1]):
+        whole = design(*listed)
+        stacks = {share.name: share.design.software.name for share in shares_of(whole)[0]}
+        assert stacks == {"trained": "megatron-core", "served": "vllm"}
+        again = load_design(whole.document())
+        assert again.key == whole.key
+        result = simulate(whole)
+        assert "megatron-core: " in result.provenance["software"]
+        assert "vllm: assumed; graphs replay its kernels (served)" in result.provenance["software"]
+        found.append({job.name: (job.alone_s, job.memory_reserved_bytes) for job in result.jobs})
+        for share in shares_of(whole)[0]:
+            assert found[-1][share.name][0] == simulate(share.design).iteration_time_s
+    assert found[0] == found[1]
+    named = design(*jobs).with_("software", "deepspeed")
+    assert {share.design.software.name for share in shares_of(named)[0]} == {"deepspeed"}
+
+
+def test_staff_of_a_cluster_is_shared_by_its_jobs() -> None:
+    workload = {**TRAINING["workload"], "training_tokens": 1e9}
+    job = {**TRAINING, "workload": workload, "npus": 8}
+    costs = []
+    for staff in ("0 $", "1e6 $"):
+        whole = design({**job, "placement": "packed"}, job).with_("cost", {"base": "libra", "staff": staff})
+        costs.append(simulate(whole))
+    for free, paid in zip(costs[0].jobs, costs[1].jobs, strict=True):
+        more = (paid.cost_to_train or 0.0) - (free.cost_to_train or 0.0)
+        years = (paid.time_to_train_s or 0.0) / (365 * 86400)
+        assert more == pytest.approx(0.5 * 1e6 * years, rel=1e-6)

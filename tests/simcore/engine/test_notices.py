@@ -12,7 +12,7 @@ from dse.evaluate.read import read_result
 from dse.evaluate.record import TrialRecord
 from dse.report.assumptions import describe_notices
 from simcore.check.load import design_from
-from simcore.engine.notices import ONE_LINK, ONE_SLOT, UNEVEN, UNEVEN_SERVED, notices_of
+from simcore.engine.notices import ONE_LINK, ONE_SLOT, UNEVEN, UNEVEN_SERVED, WIDE_SERVED, notices_of
 from simcore.engine.ranges import ITERATIONS, JOBS
 from simcore.result import NOTICES
 from simcore.simulate import simulate
@@ -176,6 +176,7 @@ def test_so_may_those_of_a_model_that_is_served(expert: int, said: bool) -> None
         }
     )
     assert (UNEVEN_SERVED in notices_of("fast", design)["not_modelled"]) == said
+    assert (WIDE_SERVED in notices_of("fast", design)["not_modelled"]) == said
     assert UNEVEN not in notices_of("fast", design)["not_modelled"]
 
 
