@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord
+from dse.report.describe import headline
 from dse.report.nearest import describe_losses
 from dse.report.summary import Summary
 from dse.report.units import format_percent
@@ -22,10 +23,15 @@ def describe_recomputed(record: StudyRecord, summary: Summary) -> str:
     found = summary.what_if.recomputed
     if found is None:
         return ""
+    degrees, than = "", ""
+    if found.trial != found.built:
+        other = record.trials.numbered(found.trial)
+        told = headline(None if other is None else other.design, ("degrees",))
+        degrees, than = f" ({told})", f" against trial {found.built}"
     return (
         f"The space leaves out 'recompute_layers', how many layers of each virtual stage recompute. With "
-        f"{found.recomputed} of {found.layers} trial {found.trial} has {describe_losses(record, found.loss)}, and its "
-        f"memory is {format_percent(found.fullness)} full."
+        f"{found.recomputed} of {found.layers} trial {found.trial}{degrees} has {describe_losses(record, found.loss)}"
+        f"{than}, and its memory is {format_percent(found.fullness)} full."
     )
 
 

@@ -175,6 +175,8 @@ class Recomputed:
     """Layers of each virtual stage that recompute."""
     layers: int
     """Layers of a virtual stage."""
+    built: int
+    """The design to build, which it is compared with; perhaps itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ that leaves empty. Trainers recompute so many layers of each virtual stage (`rec
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +15,8 @@ from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Recomputed
-from dse.whatif.climb import Simulate, loss_against, parallelism_of, try_settings
+from dse.whatif.batches import rivals
+from dse.whatif.climb import Simulate, loss_against, most_behind, parallelism_of, try_settings
 from simcore.check.load import parse_design
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import stage_layers
@@ -25,17 +27,49 @@ FULL = 0.95
 """Of the memory: no fuller design is named, since what it needs is not predicted better than that."""
 _WORTH = 0.02
 """Share by which the design has to be better for it to be told."""
+_LOOKED_AT, _MOST_NEAR = 200, 6
+"""Trials behind the front that are looked at for other degrees, and those that are simulated with fewer layers."""
 
 
 def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Recomputed | None:
     """The design with as few layers of each virtual stage recomputed as leave it no more than `FULL`.
 
-    None where it is not worth telling. `simulate` evaluates a document; where it
-    says that one is of unsound form (`UnsoundError`), none exists.
+    Of the trial itself, else of the nearest ones on the same cluster that recompute all layers, too: with fewer, other
+    degrees may be better. None where none is worth telling. `simulate` evaluates a document; where it says that one is
+    of unsound form (`UnsoundError`), none exists.
     """
     asked = parallelism_of(space.template)
     if not _recomputes_all(trial) or "solve" in str(asked.get("recompute")) or "recompute_layers" in asked:
         return None
+    if (own := _recompute_fewer(record, trial, trial, simulate)) is not None:
+        return own
+    found = [_recompute_fewer(record, other, trial, simulate) for other in _near(record, trial)]
+    return min((each for each in found if each is not None), key=lambda each: sum(each.loss.values()), default=None)
+
+
+def _near(record: StudyRecord, trial: TrialRecord) -> list[TrialRecord]:
+    """Trials near the front on the cluster of a trial that recompute all layers in other degrees, the nearest first."""
+    own = trial.design or {}
+    known = {_job_of(trial)}
+    found = []
+    for other in sorted(
+        (*record.front, *rivals(record, _LOOKED_AT)), key=lambda one: most_behind(record, trial, one.values)
+    ):
+        alike = (other.design or {}).get("cluster") == own.get("cluster") and _recomputes_all(other)
+        if alike and _job_of(other) not in known:
+            known.add(_job_of(other))
+            found.append(other)
+    return found[:_MOST_NEAR]
+
+
+def _job_of(trial: TrialRecord) -> str:
+    return json.dumps((trial.design or {}).get("parallelism"), sort_keys=True)
+
+
+def _recompute_fewer(
+    record: StudyRecord, trial: TrialRecord, built: TrialRecord, simulate: Simulate
+) -> Recomputed | None:
+    """The design of a trial with the fewest layers recomputed, if it is better than the one to build."""
     found: dict[int, TrialRecord] = {}
 
     def fits(count: int) -> bool:
@@ -51,10 +85,10 @@ def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, si
     if index == len(counts):
         return None
     other = found[counts[index]]
-    loss = loss_against(record, trial, other.values)
+    loss = loss_against(record, built, other.values)
     if not is_worth_telling(loss):
         return None
-    return Recomputed(trial.number, loss, _fullness(other), counts[index], layers)
+    return Recomputed(trial.number, loss, _fullness(other), counts[index], layers, built.number)
 
 
 def is_worth_telling(loss: Mapping[str, float]) -> bool:
