@@ -51,8 +51,8 @@ def contradiction_problems(constraints: Iterable[Constraint]) -> Iterator[Proble
             tighter = name not in kept or (value > kept[name][0]) == (kept is least)
             kept.update({name: (value, constraint)} if tighter else {})
             if name in least and name in most and least[name][0] > most[name][0]:
-                other = next(c for _, c in (least[name], most[name]) if c is not constraint)
-                expected = f"a limit that leaves something beside '{other.name}'"
+                others = [f" beside '{c.name}'" for _, c in (least[name], most[name]) if c is not constraint]
+                expected = f"a limit that leaves something{''.join(others)}"
                 yield Problem(constraint.place, expected, f"'{constraint.name}'", "drop one", line=constraint.line)
 
 

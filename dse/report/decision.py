@@ -229,7 +229,7 @@ def _describe_thinning(trial: TrialRecord) -> str:
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     told = _with_intervals(record, summary, trial)
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
-    of_all = _describe_aggregate(record)
+    of_all = _describe_aggregate(record) or _describe_slowest(record, trial)
     parts = [f"Expect {_list(given)}{of_all}", describe_speed(record, trial)]
     parts += ["" if trial.workloads else describe_load(trial.metrics, trial.design)]
     parts += [describe_straggling(trial), _describe_price(record, trial), _describe_draw(record, trial)]
@@ -247,6 +247,15 @@ def _describe_aggregate(record: StudyRecord) -> str:
         return ""
     their = [clean_text(short_label(objective.name)) for objective in record.objectives if not is_shared(objective)]
     return f" ({_list(their)}: {_AGGREGATES[purchase.aggregate]})" if their else ""
+
+
+def _describe_slowest(record: StudyRecord, trial: TrialRecord) -> str:
+    """Whose iteration it is, of several jobs side by side; empty where there is one."""
+    jobs = (trial.metrics or {}).get("jobs") or ()
+    if len(jobs) < 2 or not any("iteration_time" in objective.names for objective in record.objectives):
+        return ""
+    slowest = max(jobs, key=lambda job: float(job["iteration_time_s"]))
+    return f" (iteration time: {clean_text(slowest['name'])}'s, the longest of its jobs)"
 
 
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import report_studies as studies
 
+from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report import decision as decisions
 from dse.report.built import describe_build
@@ -926,3 +927,18 @@ def test_what_a_served_design_gains_at_a_larger_batch_than_the_space_has_is_told
     assert "beyond the space" not in said([slow, quick], missed, none)
     smaller = served(1, 1.9, 2e7, "h100-80gb", 512)  # the space has batches beyond its own
     assert "beyond the space" not in said([slow, smaller], missed, gains)
+
+
+def test_of_several_jobs_the_one_is_named_whose_iteration_it_is() -> None:
+    sizes = {"small": "1 MB", "large": "1 GB"}
+    exchanges = [
+        {"name": name, "workload": {"collective": "all_to_all", "size": size}, "npus": 8}
+        for name, size in sizes.items()
+    ]
+    cluster = {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 16}
+    objectives = (Objective("iteration_time", "minimize", "s"),)
+    for listed, said in ((exchanges, True), (exchanges[:1], False)):
+        made = Evaluator(objectives, (), "fast")({"jobs": listed, "cluster": cluster})
+        shared = TrialRecord(0, made.state, made.values, {}, {}, design=made.design, metrics=made.metrics)
+        expected = " ".join(decided(studies.record([shared], objectives=objectives)).sentences)
+        assert (" (iteration time: large's, the longest of its jobs)" in expected) is said

@@ -42,6 +42,8 @@ def test_limits_that_exclude_each_other_are_named_together() -> None:
     (problem,) = refused.value.problems
     assert problem.path == ("constraints", 1)
     assert problem.expected == "a limit that leaves something beside 'iteration_time <= 1 s'"
+    with pytest.raises(InputError, match="a limit that leaves something, got '16 <= npus <= 8'; drop one"):
+        check_constraints(space(constraints=["16 <= npus <= 8"]), "fast")
 
 
 def test_what_no_design_meets_and_no_bound_excludes_is_no_error() -> None:
