@@ -6,6 +6,7 @@ follows from the operators of its stage, by the side of the roofline that each i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import mul
@@ -60,11 +61,13 @@ def _split_program(
 def _split_segments(
     segments: Same[tuple[Segment, ...]], times: Same[OperatorTimes], npu: Same[Npu], precision: str
 ) -> _Times:
+    counts = Counter(map(id, segments.value))  # layers of two kinds may take turns
     tensor = memory = 0
-    for segment in segments.value:
+    for segment in dict(zip(map(id, segments.value), segments.value, strict=True)).values():
         one, other = _split_operators(Same(segment.operators), times, npu, precision)
-        tensor += segment.repeat * one
-        memory += segment.repeat * other
+        often = counts[id(segment)] * segment.repeat
+        tensor += often * one
+        memory += often * other
     return tensor, memory
 
 
@@ -75,6 +78,15 @@ def _split_operators(
     spent = [0, 0]
     for operator in operators.value:
         if isinstance(operator, Compute) and operator.category == Category.COMPUTE:
-            side = not is_bound_by_arithmetic(npu.value, precision, operator)
-            spent[side] += picoseconds(times.value.seconds(operator))
+            side, time = _split_operator(Same(operator), times, npu, precision)
+            spent[side] += time
     return spent[0], spent[1]
+
+
+@lru_cache(maxsize=16384)
+def _split_operator(
+    operator: Same[Compute], times: Same[OperatorTimes], npu: Same[Npu], precision: str
+) -> tuple[bool, int]:
+    """Whether an operator moves bytes more than it computes, and its time [ps]."""
+    moves = not is_bound_by_arithmetic(npu.value, precision, operator.value)
+    return moves, picoseconds(times.value.seconds(operator.value))

@@ -7,6 +7,7 @@ is `simcore.engine.fast.lower`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -140,7 +141,9 @@ class Instructions:
         if key in self._block_of:
             return self._block_of[key]
         first = len(self.segments)
-        self.segments += [(*self._operators(segment), segment.repeat) for segment in segments]
+        different = dict(zip(map(id, segments), segments, strict=True))  # layers of two kinds may take turns
+        rows = {key: (*self._operators(segment), segment.repeat) for key, segment in different.items()}
+        self.segments += map(rows.__getitem__, map(id, segments))
         begin = len(self.operators)
         if send is not None:
             self.operators.append((pipeline.BLOCKING, send, int(Category.PIPELINE)))
@@ -174,11 +177,11 @@ class Instructions:
         counts = self._issued.get(block)
         if counts is None:
             counts = self._issued[block] = {}
-            for segment in range(*self.blocks[block]):
-                first, end, repeat = self.segments[segment]
+            begin, after = self.blocks[block]
+            for (first, end, repeat), times in Counter(self.segments[begin:after]).items():
                 use = self.use(first, end)
                 for kind, often in (*use.blocking, *use.started):
-                    counts[kind] = counts.get(kind, 0) + repeat * often
+                    counts[kind] = counts.get(kind, 0) + times * repeat * often
         return counts
 
     def counted(self) -> Counted:

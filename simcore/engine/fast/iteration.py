@@ -248,7 +248,7 @@ def block_issues(
     """
     counts: dict[int, int] = {}
     for block, times in block_counts(programs, microbatches, split, updates):
-        for kind, count in lowering.issues(block).items():
+        for kind, count in lowering.issues(block).items() if times else ():
             counts[kind] = counts.get(kind, 0) + times * count
     return counts
 

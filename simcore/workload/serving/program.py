@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
+from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.document.field import BYTES
 from simcore.program import Compute, ModelPart, Operator, Program, Segment
@@ -80,7 +81,16 @@ class _Builder:
         return self.shapes(1)
 
     @cached_property
+    def prompts(self) -> Shapes:
+        """The whole prompt of each request."""
+        return self.shapes(self.workload.prompt_length)
+
+    @cached_property
     def _around(self) -> dict[LayerKind, tuple[Operator, ...]]:
+        return {}
+
+    @cached_property
+    def _decoding(self) -> dict[tuple[LayerKind, int], tuple[Operator, ...]]:
         return {}
 
     @cached_property
@@ -91,18 +101,21 @@ class _Builder:
     def around(self, kind: LayerKind) -> tuple[Operator, ...]:
         """A layer's forward pass of one token of each request, its attention against itself."""
         if kind not in self._around:
-            self._around[kind] = replaced(_served(layer_forward(self.one, kind)), served_experts(self.one))
+            made = replaced(_served(layer_forward(self.one, kind)), served_experts(self.one))
+            self._around[kind] = with_held_weights(made, self.workload)
         return self._around[kind]
 
     def layer(self, token: int, kind: LayerKind) -> tuple[Operator, ...]:
         """A layer in the pass that makes token `token` + 1."""
         if token == 0:
-            prompts = self.shapes(self.workload.prompt_length)
+            prompts = self.prompts
             made = replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
-        else:
-            context = self._seen(self.workload.prompt_length + token, kind)
-            made = replaced(self.around(kind), decode_attention(self.one, context, self.cache_width))
-        return with_held_weights(made, self.workload)
+            return with_held_weights(made, self.workload)
+        context = self._seen(self.workload.prompt_length + token, kind)
+        if (kind, context) not in self._decoding:  # attention reads the cache, and no weights
+            attention = decode_attention(self.one, context, self.cache_width)
+            self._decoding[kind, context] = replaced(self.around(kind), attention)
+        return self._decoding[kind, context]
 
     def _seen(self, context: int, kind: LayerKind) -> int:
         """Of the tokens before one, those that a layer attends to and keeps."""
@@ -113,6 +126,7 @@ class _Builder:
         """Bytes of the hidden states of the pass that makes token `token` + 1."""
         return self.one.hidden_bytes * (1 if token else self.workload.prompt_length)
 
+    @cached_property
     def head(self) -> tuple[Operator, ...]:
         """Logits of one token of each request, and the choice of the next."""
         share = self.one.vocabulary / self.parallelism.tensor
@@ -122,16 +136,21 @@ class _Builder:
     def segments(
         self, token: int, operators: dict[LayerKind, tuple[Operator, ...]], stage: _Stage, passes: int
     ) -> list[Segment]:
-        """A stage in the `passes` that make token `token` + 1; `operators` are those of a layer of each kind."""
-        runs, first, last = stage
-        shapes = self._read(token)
-        segments = [Segment("embedding", layers.embedding_forward(shapes), passes)] if first else []
-        segments += [Segment("layer", operators[kind], count * passes) for kind, count in runs]
-        return segments + ([Segment("head", self.head(), passes)] if last else [])
+        """A stage in the `passes` that make token `token` + 1; `operators` are those of a layer of each kind.
 
-    def _read(self, token: int) -> Shapes:
-        """What the pass that makes token `token` + 1 reads of each request."""
-        return self.one if token else self.shapes(self.workload.prompt_length)
+        Runs of as many layers of a kind are one object.
+        """
+        _, first, last = stage
+        different, order = _runs_in_order(Same(stage))
+        embedding = self._embedding_of_one if token else layers.embedding_forward(self.prompts)
+        segments = [Segment("embedding", embedding, passes)] if first else []
+        made = [Segment("layer", operators[kind], count * passes) for kind, count in different]
+        segments += map(made.__getitem__, order)
+        return segments + ([Segment("head", self.head, passes)] if last else [])
+
+    @cached_property
+    def _embedding_of_one(self) -> tuple[Operator, ...]:
+        return layers.embedding_forward(self.one)
 
     def parameters(self, stage: _Stage) -> float:
         """Those of a stage on one NPU."""
@@ -155,9 +174,9 @@ class _Builder:
         `handed` are those of the hidden states that stages hand on, if these are more than what a pass has.
         """
         runs, _, last = stage
-        shapes = self._read(token)
+        shapes = self.one if token else self.prompts
         t = shapes.parallelism.tensor
-        between = max((self._between(shapes, kind) for kind, _ in runs), default=0.0)
+        between = max((self._between(shapes, kind) for kind in dict(runs)), default=0.0)
         logits = 4.0 * self.batch * shapes.vocabulary / t if last else 0.0
         return 2 * max(shapes.hidden_bytes, handed) + max(between * shapes.width, logits)
 
@@ -183,6 +202,14 @@ class _Builder:
 
 _Stage = tuple[Runs, bool, bool]
 """The layers of a stage, whether it is the first, and whether it is the last."""
+
+
+@lru_cache(maxsize=64)
+def _runs_in_order(stage: Same[_Stage]) -> tuple[tuple[tuple[LayerKind, int], ...], tuple[int, ...]]:
+    """The different runs of layers of a stage, and which of them follow one another."""
+    runs = stage.value[0]
+    different = tuple(dict.fromkeys(runs))
+    return different, tuple(map(different.index, runs))
 
 
 def sample_program(design: Design) -> Sample | None:
@@ -223,6 +250,8 @@ def _program(design: Design, made: Sequence[int], microbatches: int, passes: Seq
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
+    parameters = [builder.parameters(stage) for stage in unique]
+    of_decodes: dict[int, float] = {}  # bytes of a stage at work are the same for every further token
     parts: list[ModelPart] = []
     for token in made:
         handed = builder.hidden(token) if p.pipeline > 1 else 0.0
@@ -230,11 +259,16 @@ def _program(design: Design, made: Sequence[int], microbatches: int, passes: Seq
             (by, {kind: by.layer(token, kind) for kind in kinds}, often)
             for by, often in ([(builder, 1)] if token else reading)
         ]
-        for stage in unique:
+        for number, stage in enumerate(unique):
             segments = [each for by, layer, often in read for each in by.segments(token, layer, stage, often)]
-            working = max(by.working(token, stage, handed) for by, *_ in read)
-            parts.append(ModelPart(tuple(segments), (), (), builder.parameters(stage), 0.0, working))
-    part_of = tuple(number * len(unique) + unique.index(stage) for number in range(len(made)) for stage in stages)
+            if token and number in of_decodes:
+                working = of_decodes[number]
+            else:
+                working = max(by.working(token, stage, handed) for by, *_ in read)
+                of_decodes |= {number: working} if token else {}
+            parts.append(ModelPart(tuple(segments), (), (), parameters[number], 0.0, working))
+    places = [unique.index(stage) for stage in stages]
+    part_of = tuple(number * len(unique) + place for number in range(len(made)) for place in places)
     hidden = builder.one.hidden_bytes
     inside = [[builder.hidden(token)] * (p.pipeline - 1) for token in made]
     back = float(TOKEN_BYTES * requests)
