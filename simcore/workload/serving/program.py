@@ -251,21 +251,17 @@ def _program(design: Design, made: Sequence[int], microbatches: int, passes: Seq
     unique = list(dict.fromkeys(stages))
     kinds = list(dict.fromkeys(kind for own in runs for kind, _ in own))
     parameters = [builder.parameters(stage) for stage in unique]
-    of_decodes: dict[int, float] = {}  # bytes of a stage at work are the same for every further token
+    handed = [builder.hidden(token) if p.pipeline > 1 else 0.0 for token in (0, 1)]
+    decoding = [builder.working(1, stage, handed[1]) for stage in unique]  # the same for every further token
     parts: list[ModelPart] = []
     for token in made:
-        handed = builder.hidden(token) if p.pipeline > 1 else 0.0
         read = [
             (by, {kind: by.layer(token, kind) for kind in kinds}, often)
             for by, often in ([(builder, 1)] if token else reading)
         ]
         for number, stage in enumerate(unique):
             segments = [each for by, layer, often in read for each in by.segments(token, layer, stage, often)]
-            if token and number in of_decodes:
-                working = of_decodes[number]
-            else:
-                working = max(by.working(token, stage, handed) for by, *_ in read)
-                of_decodes |= {number: working} if token else {}
+            working = decoding[number] if token else max(by.working(0, stage, handed[0]) for by, *_ in read)
             parts.append(ModelPart(tuple(segments), (), (), parameters[number], 0.0, working))
     places = [unique.index(stage) for stage in stages]
     part_of = tuple(number * len(unique) + place for number in range(len(made)) for place in places)
