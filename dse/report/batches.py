@@ -38,7 +38,7 @@ def beyond_batches(record: StudyRecord, summary: Summary, trial: TrialRecord) ->
     """What a design of the front gains at a larger batch than the space has, where a model is served; else empty.
 
     It ends where the space does, so that which design is best depends on that. That with the largest gain is told, as
-    it is beside the design to build.
+    it is beside the design to build, of those that lose nothing by it.
     """
     served = value_at(trial.design or {}, "workload.output_length")
     if not served or "workload.global_batch" not in record.trials.params:
@@ -49,7 +49,8 @@ def beyond_batches(record: StudyRecord, summary: Summary, trial: TrialRecord) ->
         for at in summary.what_if.batches.get(member.number, ()):
             if at.factor > 1 and not at.why and batch_of(member) == largest:
                 own, built = (loss_against(record, one, at.values) for one in (member, trial))
-                found.append((min(max(own[name], built[name]) for name in own), member, at))
+                if max(own.values()) <= ALIKE:
+                    found.append((min(max(own[name], built[name]) for name in own), member, at))
     if not found or min(found, key=lambda one: one[0])[0] > -ALIKE:
         return ""
     _, member, at = min(found, key=lambda one: one[0])

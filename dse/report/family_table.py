@@ -129,7 +129,6 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
         several = len(record.objectives) > 1
         columns += [_ranges(objective, found, whole=several) for objective in record.objectives]
         columns += [] if several else [_losses(record.objectives[0], found)]
-    if len(record.objectives) <= RANGED or any(len(family.trials) > 1 for family in found):
         columns.append(Column(("designs",), tuple(format_number(len(family.trials)) for family in found)))
     scenarios = summary.what_if.scenarios
     if scenarios is not None:

@@ -18,7 +18,7 @@ from dse.report.abbreviations import explain_abbreviations
 from dse.report.choice import NEARLY_FULL, recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
-from dse.report.families import RESOLUTION, Family, families_with_built, is_joined
+from dse.report.families import RANGED, RESOLUTION, Family, families_with_built, is_joined
 from dse.report.family_table import (
     BUILT_SIGN,
     GLUE,
@@ -152,13 +152,14 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
     if any(family.behind for family in found):
         marks.append(f"{BUILT_SIGN} to build, behind the front")
-    near = format_percent(RESOLUTION)
+    near, most = format_percent(RESOLUTION), max((len(family.trials) for family in found), default=1)
+    count = f"up to {most} " if len(record.objectives) > RANGED and most > 1 else ""  # else a column says it
     if len(record.objectives) == 1:
         what = f"the best of a kind, and how many of it are within {near}"
     elif any(is_joined(record, summary, family) for family in found):
-        what = "the most alike designs, by one of them"
+        what = f"{count and f'{count}of '}the most alike designs, by one of them"
     else:
-        what = f"designs of a kind within {near} in time, by one of them"
+        what = f"{count}designs of a kind within {near} in time, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
     return text + _money(record, summary) + _lost(record, summary)

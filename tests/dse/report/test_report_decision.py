@@ -925,6 +925,8 @@ def test_what_a_served_design_gains_at_a_larger_batch_than_the_space_has_is_told
     assert told in said([slow, quick], missed, gains)
     none = AtBatch(2.0, 2048.0, {"iteration_time": 1.9, "cost.total": 2e7}, "", True)
     assert "beyond the space" not in said([slow, quick], missed, none)
+    dearer = AtBatch(2.0, 2048.0, {"iteration_time": 1.4, "cost.total": 3e7}, "", True)  # another choice, no gain
+    assert "beyond the space" not in said([slow, quick], missed, dearer)
     smaller = served(1, 1.9, 2e7, "h100-80gb", 512)  # the space has batches beyond its own
     assert "beyond the space" not in said([slow, smaller], missed, gains)
 
