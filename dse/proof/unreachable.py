@@ -41,14 +41,9 @@ def contradiction_problems(constraints: Iterable[Constraint]) -> Iterator[Proble
     least: dict[str, tuple[float, Constraint]] = {}
     most: dict[str, tuple[float, Constraint]] = {}
     for constraint in constraints:
-        for low, high in ordered_sides(constraint):
-            side, limit, kept = (high, low, least) if isinstance(low, ast.Constant) else (low, high, most)
-            if isinstance(side, ast.Constant) or not isinstance(limit, ast.Constant):
-                continue
-            name, value = ast.unparse(side), limit.value
-            if not isinstance(value, int | float):
-                continue
-            tighter = name not in kept or (value > kept[name][0]) == (kept is least)
+        for side, value, at_least in _plain_limits(constraint):
+            name, kept = ast.unparse(side), least if at_least else most
+            tighter = name not in kept or (value > kept[name][0]) == at_least
             kept.update({name: (value, constraint)} if tighter else {})
             if name in least and name in most and least[name][0] > most[name][0]:
                 others = [f" beside '{c.name}'" for _, c in (least[name], most[name]) if c is not constraint]
@@ -61,6 +56,15 @@ def _find_excluded(constraint: Constraint, between: Between) -> Iterator[Exclude
         (low, _), (_, high) = interval(least, between), interval(most, between)
         if low > high + SLACK * max(abs(low), abs(high)):
             yield least, low, most, high
+
+
+def _plain_limits(constraint: Constraint) -> Iterator[tuple[ast.expr, float, bool]]:
+    """What is held against a number: the expression, the number, and whether it must be at least that, not at most."""
+    for low, high in ordered_sides(constraint):
+        for side, limit, at_least in ((high, low, True), (low, high, False)):
+            value = limit.value if isinstance(limit, ast.Constant) else None
+            if isinstance(value, int | float) and not isinstance(side, ast.Constant):
+                yield side, value, at_least
 
 
 def ordered_sides(constraint: Constraint) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -98,12 +102,11 @@ def _describe_unit(constraint: Constraint) -> str:
 
 def _explain_share(constraint: Constraint) -> str:
     """That a metric is a share, where its limit looks like percent; empty elsewhere."""
-    for one, other in ordered_sides(constraint):
-        for side, limit in ((one, other), (other, one)):
-            path, value = path_of(side), limit.value if isinstance(limit, ast.Constant) else None
-            name = "" if path is None else format_path(path)
-            if name in METRICS and METRICS[name].share and isinstance(value, int | float) and 1 < value <= 100:
-                return f"{name} is a share, at most 1: {value:g} % is {value / 100:g}"
+    for side, value, _ in _plain_limits(constraint):
+        path = path_of(side)
+        name = "" if path is None else format_path(path)
+        if name in METRICS and METRICS[name].share and 1 < value <= 100:
+            return f"{name} is a share, at most 1: {value:g} % is {value / 100:g}"
     return ""
 
 

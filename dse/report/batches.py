@@ -8,9 +8,9 @@ from dse.evaluate.pareto import ALIKE
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import value_at
 from dse.report.describe import headline
-from dse.report.sensitivity import format_change
+from dse.report.nearest import describe_losses
 from dse.report.summary import Summary
-from dse.report.units import clean_text, format_brief, short_label
+from dse.report.units import clean_text, format_brief
 from dse.whatif.answers import DOES_NOT_FIT, AtBatch
 from dse.whatif.batches import batch_of
 from dse.whatif.climb import loss_against
@@ -51,13 +51,13 @@ def beyond_batches(record: StudyRecord, summary: Summary, trial: TrialRecord) ->
                 own, built = (loss_against(record, one, at.values) for one in (member, trial))
                 if max(own.values()) <= ALIKE:
                     found.append((min(max(own[name], built[name]) for name in own), member, at))
-    if not found or min(found, key=lambda one: one[0])[0] > -ALIKE:
+    best = min(found, key=lambda one: one[0], default=None)
+    if best is None or best[0] > -ALIKE:
         return ""
-    _, member, at = min(found, key=lambda one: one[0])
-    losses = loss_against(record, trial, at.values)
-    told = [f"{clean_text(short_label(o.name))} {format_change(losses[o.name], o.sign)}" for o in record.objectives]
+    _, member, at = best
+    told = describe_losses(record, loss_against(record, trial, at.values))
     which = f"trial {member.number} ({headline(member.design, ('NPUs',))})" if member.number != trial.number else "it"
-    return f"at batch {format_brief(at.batch)}, beyond the space, {which} has {', '.join(told)}"
+    return f"at batch {format_brief(at.batch)}, beyond the space, {which} has {told}"
 
 
 def _changed(at: AtBatch) -> str:

@@ -50,8 +50,7 @@ def find_starts(record: StudyRecord, space: Space) -> list[TrialRecord]:
     starts: list[TrialRecord] = []
     seen = set()
     for trial in (*record.front[:_MOVED], *rivals(record, _MOVED)):
-        job = json.dumps((trial.design or {}).get("parallelism"), sort_keys=True)
-        if job not in seen:
+        if (job := job_of(trial)) not in seen:
             seen.add(job)
             starts += _neighbours(space, trial)
     rng = np.random.default_rng(record.seed)
@@ -71,6 +70,11 @@ def by_kind(starts: Sequence[TrialRecord], named: Named) -> dict[str, list[Trial
         if name := named(start.design):
             found.setdefault(name, []).append(start)
     return found
+
+
+def job_of(trial: TrialRecord) -> str:
+    """A trial's section `parallelism` as text: equal where all choices of degrees are."""
+    return json.dumps(parallelism_of(trial.design), sort_keys=True)
 
 
 def parallelism_of(document: Mapping[str, Any] | None) -> Mapping[str, Any]:

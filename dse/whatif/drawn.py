@@ -30,8 +30,9 @@ from simcore.uncertainty.together import draw_time_alone, draw_times
 from simcore.workload.base import kind_of
 
 Floats = NDArray[np.float64]
-_PRICED: tuple[Mover, ...] = ("electricity", "network", "npu", "memory", "capital", "total", "yearly", "tco")
-DRAWN: tuple[Mover, ...] = ("power", *_PRICED, "failures")
+DRAWN: tuple[Mover, ...] = (
+    "power", "electricity", "network", "npu", "memory", "capital", "total", "yearly", "tco", "failures",
+)  # fmt: skip
 """Movers beside the time and energy of an iteration: power, money, and failures."""
 
 

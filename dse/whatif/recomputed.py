@@ -6,7 +6,6 @@ that leaves empty. Trainers recompute so many layers of each virtual stage (`rec
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +15,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Recomputed
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Simulate, loss_against, most_behind, parallelism_of, try_settings
+from dse.whatif.climb import Simulate, job_of, loss_against, most_behind, parallelism_of, try_settings
 from simcore.check.load import parse_design
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import stage_layers
@@ -50,20 +49,16 @@ def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, si
 def _near(record: StudyRecord, trial: TrialRecord) -> list[TrialRecord]:
     """Trials near the front on the cluster of a trial that recompute all layers in other degrees, the nearest first."""
     own = trial.design or {}
-    known = {_job_of(trial)}
+    known = {job_of(trial)}
     found = []
     for other in sorted(
         (*record.front, *rivals(record, _LOOKED_AT)), key=lambda one: most_behind(record, trial, one.values)
     ):
         alike = (other.design or {}).get("cluster") == own.get("cluster") and _recomputes_all(other)
-        if alike and _job_of(other) not in known:
-            known.add(_job_of(other))
+        if alike and job_of(other) not in known:
+            known.add(job_of(other))
             found.append(other)
     return found[:_MOST_NEAR]
-
-
-def _job_of(trial: TrialRecord) -> str:
-    return json.dumps((trial.design or {}).get("parallelism"), sort_keys=True)
 
 
 def _recompute_fewer(
