@@ -54,7 +54,8 @@ def unknown_name_problems(paths: Sequence[Path], place: Path) -> Iterator[Proble
     """The problem of each name that is neither a metric nor in a section of the design."""
     for path in paths:
         if format_path(path) not in METRICS and path[0] not in DESIGN_KEYS:
-            of_section = _LEAVES.get(str(path[0])) if len(path) == 1 else None
+            begins_metrics = any(metric.startswith(f"{path[0]}.") for metric in METRICS)
+            of_section = _LEAVES.get(str(path[0])) if len(path) == 1 and not begins_metrics else None
             known = suggest_nearest(format_path(path), [*METRICS, *DESIGN_KEYS], "metrics")
             fix = f"did you mean '{of_section}'?" if of_section else known
             yield Problem(place, "metrics and paths of the design", f"'{format_path(path)}'", fix)

@@ -29,7 +29,7 @@ def parse_template(value: Any, path: Path, problems: list[Problem]) -> Any:
         if kinds:
             return _parse_hole(kinds[0], value, path, problems)
         found = {key: parse_template(inner, (*path, key), problems) for key, inner in value.items()}
-        problems += _doubled_degrees(found, path)
+        problems += [*_doubled_degrees(found, path), *_degrees_left_out(found, path)]
         return found
     if isinstance(value, list):
         return [parse_template(inner, (*path, index), problems) for index, inner in enumerate(value)]
@@ -45,6 +45,16 @@ def _doubled_degrees(section: Mapping[str, Any], path: Path) -> Iterator[Problem
                 value = section[degree]
                 fix = f"write limits: {{{degree}: [{value}, {value}]}} there" if isinstance(value, int) else "drop one"
                 yield Problem((*path, degree), f"it from {where} alone", "one of its own as well", fix)
+
+
+def _degrees_left_out(section: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    """Degrees above 1 beside a product that multiplies to all NPUs without them: no number of NPUs has both."""
+    for hole in (hole for hole in section.values() if isinstance(hole, ProductOfNpus)):
+        for degree in _DEGREES:
+            value = section.get(degree)
+            if degree not in hole.of and isinstance(value, int) and value > 1:
+                fix = f"add {degree} to its 'of', with limits: {{{degree}: [{value}, {value}]}}"
+                yield Problem((*path, degree), "it in the product, which is of all NPUs", "it beside the product", fix)
 
 
 def _parse_hole(kind: str, value: Mapping[str, Any], path: Path, problems: list[Problem]) -> Any:

@@ -1,4 +1,4 @@
-"""A degree that a product gives is not given a second time."""
+"""A degree that a product gives is not given a second time, and a product of all NPUs leaves none beside it."""
 
 from __future__ import annotations
 
@@ -34,3 +34,14 @@ def test_a_degree_beside_a_product_of_it_is_refused(total: Any, first: bool) -> 
 def test_a_degree_that_is_not_in_the_product_stands_beside_it(total: Any) -> None:
     degrees = {"product": total, "of": ["tensor", "data"]}
     assert load_space({**BASE, "parallelism": {"pipeline": 1, "degrees": degrees}}).count() > 1
+
+
+def test_a_degree_beside_a_product_of_all_npus_is_told_where_it_belongs() -> None:
+    degrees = {"product": "npus", "of": ["tensor", "data"]}
+    with pytest.raises(InputError) as error:
+        load_space({**BASE, "parallelism": {"context": 3, "degrees": degrees}})
+    assert [str(problem) for problem in error.value.problems] == [
+        "parallelism.context: expected it in the product, which is of all NPUs, got it beside the product; "
+        "add context to its 'of', with limits: {context: [3, 3]}"
+    ]
+    assert load_space({**BASE, "parallelism": {"context": 2, "degrees": {**degrees, "product": 32}}}).count() > 1

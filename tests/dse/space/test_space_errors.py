@@ -84,6 +84,7 @@ CHANGES = [
     ("constraints: [fits]", "constraints: ['parallelism.tensr <= 4']", "constraints[0]", ["parallelism.tensr"]),
     ("constraints: [fits]", "constraints: ['cluster.dimensions[5].size <= 4']", "constraints[0]", ["dimensions[5]"]),
     ("constraints: [fits]", "constraints: [tensor <= 4]", "constraints[0]", ["did you mean 'parallelism.tensor'?"]),
+    ("constraints: [fits]", "constraints: [memory <= 80 GB]", "constraints[0]", ["did you mean 'memory.peak'?"]),
     ("constraints: [fits]", "constraints: [parallelism.tensr <= 4]", "constraints[0]", ["mean 'parallelism.tensor'?"]),
     ("constraints: [fits]", "constraints: [workload.precision <= 4]", "constraints[0]", ["numbers", "'fp16' beside 4"]),
     ("constraints: [fits]", "constraints: [workload.precision == 4]", "constraints[0]", ["numbers", "'fp16' beside 4"]),
