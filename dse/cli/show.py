@@ -61,8 +61,9 @@ def run(options: argparse.Namespace) -> int:
     record = convert_units(record_in(study, bounded=False))
     if not record.trials:
         raise InputError([Problem((), "a journal with trials", "one without any")], str(options.run_folder))
-    if options.pick not in (None, ROBUST):
-        pick(record, text=options.pick)  # a wrong word is told before anything is asked
+    asked = None if options.pick in (None, ROBUST) else pick(record, text=options.pick)
+    if asked is not None:  # a wrong word is told, and a file written, before anything is asked
+        _write(options, asked, study.engine)
     with Phases(options.interrupt) as phases:
         phases.phase("asking what-ifs")
         choose = design_to_build(record)  # as reports do, so that they say the same
@@ -73,12 +74,15 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(shown_document(record, shown), ensure_ascii=False, allow_nan=False))
     else:
         print_shown(record, shown, Console(highlight=False))
-    if options.design is not None:
+    if asked is None:
         _write(options, trial, study.engine)
     return 0
 
 
 def _write(options: argparse.Namespace, trial: TrialRecord, engine: str) -> None:
+    """Write the design's document where `--design` says, if it does."""
+    if options.design is None:
+        return
     from dse.run.design_file import write_designs
 
     for file in write_designs(trial, options.design, engine):
