@@ -211,12 +211,13 @@ class Software(Frozen):
 
     def settle(self, given: Any) -> dict[str, Any]:
         """The keys of a section, `given`, that say nothing and that the stack decides, with what it decides."""
-        narrowed: Any = self.only_with.pipeline if getattr(given, "pipeline", 1) > 1 else {}
-        return {
-            key: narrowed[key][0] if key in narrowed else getattr(self, key)
-            for key in _DEFAULTS
-            if key in type(given).model_fields and getattr(given, key) is None
-        }
+        decided = {key: getattr(self, key) for key in _DEFAULTS}
+        if getattr(given, "pipeline", 1) > 1:
+            decided |= {key: allowed[0] for key, allowed in self.only_with.pipeline.items() if key in decided}
+        if getattr(given, "precision", None) == "fp32":  # no stack sums the gradients of fp32 weights in fewer bits
+            decided["gradient_precision"] = "fp32"
+        open_keys = [key for key in decided if key in type(given).model_fields and getattr(given, key) is None]
+        return {key: decided[key] for key in open_keys}
 
 
 _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "schedule", "gradient_precision", "dispatch")

@@ -27,7 +27,7 @@ from simcore.result import Memory
 from simcore.system.edge import edge_problems, edge_share
 from simcore.system.pool import own_reach, pool_problems
 from simcore.workload.base import kind_of
-from simcore.workload.data_parallel import MASTER_BYTES
+from simcore.workload.data_parallel import optimizer_bytes, update_bytes
 
 
 def own_capacity(design: Design) -> float:
@@ -123,9 +123,9 @@ class _Optimizer:
         if operator.category != Category.OPTIMIZER:
             return operator
         gradient, weight = BYTES[workload.gradient_precision], BYTES[workload.precision]
-        here = gradient + weight
-        parameters = operator.bytes / (here + 2 * MASTER_BYTES)
-        crossing = MASTER_BYTES + (max(gradient, weight) if self.expanded.streams else 0)  # both ways at the same time
+        moved, kept = update_bytes(weight, gradient), optimizer_bytes(weight)
+        here, parameters = moved - 2 * kept, operator.bytes / moved
+        crossing = kept + (max(gradient, weight) if self.expanded.streams else 0)  # both ways at the same time
         there = self.expanded.latency + parameters * crossing / self.expanded.rate
         return operator._replace(bytes=max(parameters * here, there * self.own))
 

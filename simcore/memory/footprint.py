@@ -28,7 +28,7 @@ from simcore.program import ModelPart, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import kept_after
-from simcore.workload.data_parallel import MASTER_BYTES
+from simcore.workload.data_parallel import optimizer_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,15 @@ def model_states(
     local_gradients: bool = False,
     stays_gathered: bool = False,
 ) -> States:
-    """States of `parameters` (per tensor-pipeline shard) under ZeRO stage `zero` over `data` NPUs."""
+    """States of `parameters` (per tensor-pipeline shard) under ZeRO stage `zero` over `data` NPUs.
+
+    A weight of `weight_bytes` is in fp32 where these are four (see `weight_bytes`).
+    """
     gathered = 1.0 if stays_gathered and zero >= 3 and data > 1 else 0.0
     return States(
         weights=parameters * weight_bytes * (gathered + 1 / (data if zero >= 3 else 1)),
         gradients=parameters * gradient_bytes / (data if zero >= 2 and not local_gradients else 1),
-        optimizer=parameters * MASTER_BYTES / (data if zero >= 1 else 1),
+        optimizer=parameters * optimizer_bytes(weight_bytes) / (data if zero >= 1 else 1),
     )
 
 

@@ -32,6 +32,19 @@ MASTER_BYTES = 12
 """fp32 master copy, momentum and variance of a parameter (Adam)."""
 
 
+def optimizer_bytes(weight: float) -> float:
+    """Bytes that the optimizer keeps of a parameter of `weight` bytes: fp32 weights are their own master copy."""
+    return MASTER_BYTES - weight if weight == BYTES["fp32"] else MASTER_BYTES
+
+
+def update_bytes(weight: float, gradient: float) -> float:
+    """Bytes that a step moves for a parameter: it reads the gradient, reads and writes all in fp32, writes the weight.
+
+    An fp32 weight is among the first.
+    """
+    return gradient + 2 * MASTER_BYTES + (0.0 if weight == BYTES["fp32"] else weight)
+
+
 class Amount(NamedTuple):
     """Parameters per NPU: of what data parallelism copies everywhere, and of routed experts."""
 
@@ -307,7 +320,7 @@ class DataParallel:
         if self.design.streamed is not None and self.design.streamed.updates:
             return (Segment("optimizer", tuple(operators)),)
         own = self.sharded(held) if p.zero else held.total
-        traffic = own * (gradient + 2 * MASTER_BYTES + weight)
+        traffic = own * update_bytes(weight, gradient)
         operators.append(Compute("optimizer", "memory", 0.0, traffic, Category.OPTIMIZER))
         if p.zero in (1, 2):
             for start in self._gather(held, Waits.NOW):

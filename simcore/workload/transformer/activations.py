@@ -93,10 +93,10 @@ def _attention_kept(shapes: Shapes) -> Terms:
         terms["latents"] = tokens * (ranks + latent.qk_rope_head_dim) / shapes.shared * width
         terms["normed latents"] = tokens * ranks / shapes.shared * shapes.operand
     terms["queries"] = tokens * model.query_width / t * width
-    terms["keys and values"] = tokens * 2 * model.kv_width / t * width
+    terms["keys and values"] = tokens * 2 * shapes.kv_width * width
     if model.qk_norm != "none":
         terms["queries and keys before norms"] = (
-            tokens * (model.query_width + model.key_heads * model.qk_head_dim) / t * width
+            tokens * (model.query_width / t + shapes.key_width) * width
         )
     terms["attention output"] = out * width
     if (sharing := shapes.query_npus) > 1:
@@ -152,7 +152,7 @@ def layer_transient(shapes: Shapes, kind: LayerKind) -> float:
     tokens, moe = shapes.tokens, model.mixture_of_experts
     gates = 2 if model.gated else 1
     copies = 3 if _exchanges(shapes) else 1
-    attention = copies * tokens * (model.output_width + model.query_width + 2 * model.kv_width) / t
+    attention = copies * tokens * ((model.output_width + model.query_width) / t + 2 * shapes.kv_width)
     attention += (shapes.query_npus - 1) * tokens * 2 * model.kv_width / t
     if p.context > 1 and p.context_communication == "ring":
         attention = max(attention, ring_transient(shapes))

@@ -34,9 +34,21 @@ def attention_half(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
 def _projections(shapes: Shapes) -> tuple[Piece, ...]:
     model, t = shapes.model, shapes.parallelism.tensor
     width = (model.query_width + 2 * model.kv_width) / t
-    turned = width if model.bias else (model.query_width + model.kv_width) / t
+    turned = width if model.bias else model.query_width / t + shapes.kv_width
     bias_or_rotary = shapes.elementwise("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
-    return (column(shapes, "qkv", width, model.hidden, bias_or_rotary),)
+    return column(shapes, "qkv", width, model.hidden, bias_or_rotary), *_gathered_heads(shapes, width)
+
+
+def _gathered_heads(shapes: Shapes, width: float) -> tuple[Piece, ...]:
+    """Where several NPUs have the same key-value head: all columns are gathered, of which each takes its heads.
+
+    So Megatron-core does where `num_query_groups` is below the tensor degree (attention.py: `SelfAttention`).
+    """
+    if not shapes.shares_key_heads:
+        return ()
+    own, t = shapes.tokens * width * shapes.width, shapes.parallelism.tensor
+    gather = shapes.blocking("all_gather", "tensor", own, t)
+    return (Piece(gather, shapes.blocking("reduce_scatter", "tensor", own * t, t)),)
 
 
 def _qk_norm(shapes: Shapes) -> tuple[Piece, ...]:
@@ -44,7 +56,7 @@ def _qk_norm(shapes: Shapes) -> tuple[Piece, ...]:
     model = shapes.model
     if model.qk_norm == "none":
         return ()
-    count = shapes.tokens * (model.query_width + model.key_heads * model.qk_head_dim) / shapes.parallelism.tensor
+    count = shapes.tokens * (model.query_width / shapes.parallelism.tensor + shapes.key_width)
     return (computed(shapes.elementwise("qk-norm", 2.0 * count, 5.0 * count)),)
 
 
@@ -101,7 +113,7 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
         query, value = model.qk_head_dim, model.v_head_dim
         seen = _computed(shapes, keys, windowed)
         flops = float(2 * heads * s * seen * (query + value))
-        kv = 2 * p.microbatch * keys * model.kv_width / groups
+        kv = 2 * p.microbatch * keys * (shapes.kv_width if shapes.query_npus == 1 else model.kv_width / groups)
         fused = (heads, s, seen, query), (heads, s, value, seen)
         traffic = shapes.width * (heads * s * (query + value) + kv)
         return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)

@@ -52,8 +52,8 @@ def ring(shapes: Shapes, part: tuple[Compute, ...]) -> Piece:
 def all_to_all(shapes: Shapes, attention: Piece) -> tuple[Piece, ...]:
     """Queries, keys and values by one all-to-all, the output by another; backward their gradients the other way."""
     model, each, c = shapes.model, shapes.tokens / shapes.parallelism.tensor, shapes.parallelism.context
-    widths = model.query_width, model.kv_width, model.kv_width
-    before = exchange(shapes, "context", c, [each * width for width in widths])
+    keys = shapes.tokens * shapes.kv_width
+    before = exchange(shapes, "context", c, [each * model.query_width, keys, keys])
     after = exchange(shapes, "context", c, [each * model.output_width])
     return Piece(before, before), attention, Piece(after, after)
 
@@ -66,7 +66,7 @@ def ring_transient(shapes: Shapes) -> float:
 
 def _keys_and_values(shapes: Shapes) -> float:
     """Numbers of an NPU's own keys and values."""
-    return 2.0 * shapes.tokens * shapes.model.kv_width / shapes.parallelism.tensor
+    return 2.0 * shapes.tokens * shapes.kv_width
 
 
 def _outputs_of_part(shapes: Shapes, step: int) -> tuple[Compute, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from simcore.design.once import once
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
 
@@ -124,16 +123,6 @@ def predicts_by_experts(model: Transformer) -> bool:
 def projection_matrix(model: Transformer) -> int:
     """Numbers in the matrix from a token's hidden state and the next one's embedding to what predicts further."""
     return 2 * model.hidden * model.hidden
-
-
-@once
-def model_matrices(model: Transformer) -> float:
-    """Parameters of the whole model in matrices, with one embedding matrix: a lower bound of its parameters."""
-    layers = sum(count * sum(layer_matrices(model, experts)) for experts, count in layers_by_kind(model))
-    if model.multi_token_prediction:
-        each = sum(layer_matrices(model, predicts_by_experts(model))) + projection_matrix(model)
-        layers += model.multi_token_prediction * each
-    return float(layers + model.vocabulary * model.hidden)
 
 
 def edge_parameters(model: Transformer) -> int:

@@ -13,7 +13,7 @@ from simcore.document.problem import Problem
 from simcore.program import Operator, Program
 from simcore.workload.base import LayersAlone, Repeated, Totals, WorkloadKind
 from simcore.workload.transformer.check import transformer_problems
-from simcore.workload.transformer.counts import forward_flops, model_matrices
+from simcore.workload.transformer.counts import forward_flops, further_parameters, model_parameters
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.first_stage import first_stage_of
 from simcore.workload.transformer.huggingface.read import read_configuration
@@ -70,7 +70,8 @@ class TransformerTraining(WorkloadKind):
         """See `WorkloadKind.totals`: designs differ in whether attention skips the masked half of the scores."""
         tokens = workload.global_batch * workload.sequence
         least, most = 3 * forward_flops(workload, flash=True), 3 * forward_flops(workload)
-        return Totals(least, tokens, model_matrices(workload.model), most)
+        parameters = model_parameters(workload.model) + further_parameters(workload.model)
+        return Totals(least, tokens, float(parameters), most)
 
     def layers(self, design: Design) -> LayersAlone:
         """See `WorkloadKind.layers`."""

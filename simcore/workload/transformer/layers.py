@@ -73,6 +73,22 @@ class Shapes:
         """Tokens of a sequence from which an NPU attends."""
         return self.sequence // self.query_npus
 
+    @cached_property
+    def shares_key_heads(self) -> bool:
+        """Whether the tensor group has more NPUs than keys and values have heads, so that several have the same."""
+        return self.query_npus == 1 and self.model.key_heads < self.parallelism.tensor
+
+    @cached_property
+    def kv_width(self) -> float:
+        """Width of an NPU's keys, or values: its share of the heads, one whole head at the least."""
+        return self.model.kv_width / (self.model.key_heads if self.shares_key_heads else self.parallelism.tensor)
+
+    @cached_property
+    def key_width(self) -> float:
+        """Width of an NPU's keys alone, where these are not latent."""
+        heads = 1.0 if self.shares_key_heads else self.model.key_heads / self.parallelism.tensor
+        return heads * self.model.qk_head_dim
+
     @property
     def expert_tensor(self) -> int:
         """Over how many NPUs an expert is cut."""
