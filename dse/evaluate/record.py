@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.idling import idling_mask
 from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point, shares_behind
 from dse.evaluate.simplest import simplest_first
 from dse.evaluate.trial import VALID as VALID
@@ -98,12 +99,15 @@ class StudyRecord:
             for trial in group
         }
 
-    @property
+    @cached_property
     def knee(self) -> TrialRecord | None:
-        """The front's knee, if it has one."""
-        front = self.front
-        index = knee(self.losses(front)) if front else None
-        return None if index is None else front[index]
+        """The knee of the front, without what only saves electricity (`dse.evaluate.idling`), if it has one."""
+        if not self.front:
+            return None
+        values = self.losses(self.front)
+        kept = np.flatnonzero(~idling_mask(self.objectives, values))
+        index = knee(values[kept])
+        return None if index is None else self.front[int(kept[index])]
 
     @cached_property
     def reference(self) -> NDArray[np.float64] | None:

@@ -35,7 +35,8 @@ from dse.report.left_out import describe_recomputed, describe_sizes, describe_us
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
-from dse.report.nearest import AS_WELL, LOOKED_AT, shares_worse
+from dse.report.nearest import AS_WELL, shares_worse
+from dse.report.open_work import describe_open_work
 from dse.report.orders import describe_orders, is_bought
 from dse.report.payoff import Payoff, is_told_beside, paying, payoff
 from dse.report.power import describe_draw
@@ -57,6 +58,8 @@ from simcore.metrics import exponent_of
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
+_PLANNED = ("iteration_time", "time_to_train")
+"""Times by which a plan is made: never without how sure they are."""
 _LEAVES_OUT_OLD = "('constraints: [staleness <= 0]' leaves such designs out)"
 
 
@@ -82,7 +85,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     assert trial is not None
     told = (
         describe_build(trial),
-        _describe_models(record),
+        describe_open_work(record),
         _describe_paying(record, summary),
         describe_memory_left(record, summary),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
@@ -98,18 +101,6 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     )
     sentences = (*told, _change(record, summary, trial), describe_orders(record, trial))
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, summary, trial))
-
-
-def _describe_models(record: StudyRecord) -> str:
-    """That an iteration of one model is not one of another, where the search chose the model."""
-    holes = [path for path in record.trials.params if path == "workload.model" or path.startswith("workload.model.")]
-    tried = {str([trial.params.get(path) for path in holes]) for trial in record.trials[:LOOKED_AT]} if holes else ()
-    if len(tried) < 2:
-        return ""
-    return (
-        "The space leaves the model open, too: an iteration of one model counts as much as one of another here, so the "
-        "smallest wins unless an objective says what a model is worth (fix 'workload.model' to compare clusters)."
-    )
 
 
 def _describe_paying(record: StudyRecord, summary: Summary) -> str:
@@ -261,12 +252,14 @@ def _describe_slowest(record: StudyRecord, trial: TrialRecord) -> str:
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:
     """Objectives that are told with their interval.
 
-    The first one of time, the first one of money that depends on it, and the first one of money alone.
+    The first one of time, those of the iteration and of the whole training, the first one of money that depends on it,
+    and the first one of money alone.
     """
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]
     timed = [o for o in sure if any(exponent_of(name, "time") for name in o.names)]
     paid = [o for o in timed if o.unit.startswith("$")]
-    return {o.name for o in (*timed[:1], *paid[:1], *[o for o in sure if o not in timed][:1])}
+    planned = [o for o in timed if o.name in _PLANNED]
+    return {o.name for o in (*timed[:1], *planned, *paid[:1], *[o for o in sure if o not in timed][:1])}
 
 
 def _describe_price(record: StudyRecord, trial: TrialRecord) -> str:

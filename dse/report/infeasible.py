@@ -15,8 +15,10 @@ from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
 from dse.report.describe import headline
 from dse.report.orders import describe_unsold
+from dse.report.reasons import fullness
 from dse.report.units import clean_text, format_number, format_percent
 from dse.report.words import count_errors, describe_without_value
+from dse.whatif.recomputed import recomputes_all
 
 _SHOWN = ("workload", "NPUs", "topology", "bandwidth", "uplinks", "degrees", "ZeRO", "microbatch", "recompute")
 
@@ -80,7 +82,15 @@ def _describe_closest(trials: Trials) -> str:
     what = "" if best.design is None else f" ({headline(best.decided_document, _SHOWN)})"
     unknown = "" if len(simulated) else "; it was cut before simulation, which might break more"
     which = "closest that was simulated" if len(simulated) < len(measured) and simulated else "closest"
-    return f"The {which} is trial {best.number}{what}: it misses {misses}{unknown}."
+    return f"The {which} is trial {best.number}{what}: it misses {misses}{unknown}.{_describe_spare_memory(best)}"
+
+
+def _describe_spare_memory(trial: TrialRecord) -> str:
+    """That a design recomputes more than its memory asks for, which costs it time; else empty."""
+    if trial.metrics is None or trial.workloads or not recomputes_all(trial):
+        return ""
+    full = format_percent(fullness(trial))
+    return f" It recomputes all layers with its memory {full} full: with 'recompute: solve' as few do as have to."
 
 
 def _describe_missed(trial: TrialRecord, name: str) -> str:

@@ -13,7 +13,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.quick import seconds_as
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_percent, format_with_unit
-from dse.whatif.machines import npu_of
+from dse.whatif.machines import npu_of, stack_of
 from simcore.check.load import parse_design
 from simcore.collective.routed import Library
 from simcore.design.software import Execution, OnNpus, Software
@@ -35,7 +35,7 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
         return
     npu, stack = design.cluster.npu.name, design.software
     own = _ways(stack, npu)
-    other = next((name for name in _compared(record, summary) if _ways(stack, name) != own), None)
+    other = next((name for name in _compared(record, summary, stack.name) if _ways(stack, name) != own), None)
     if other is None:
         return
     there = _ways(stack, other)
@@ -66,8 +66,9 @@ def _ways(stack: Software, npu: str) -> _Ways:
     return _Ways(running.execution or usual.execution, running.exchange or usual.exchange)
 
 
-def _compared(record: StudyRecord, summary: Summary) -> list[str]:
-    """The NPUs of the front and of the machines beside it, each once."""
+def _compared(record: StudyRecord, summary: Summary, stack: str) -> list[str]:
+    """The NPUs of the front and of the machines beside it that run the stack, each once."""
     scenarios = summary.what_if.scenarios
     beside = () if scenarios is None else scenarios.machines
-    return [*dict.fromkeys(map(npu_of, [*(t.design for t in record.front), *(machine.design for machine in beside)]))]
+    designs = [*(trial.design for trial in record.front), *(machine.design for machine in beside)]
+    return [*dict.fromkeys(npu_of(design) for design in designs if stack_of(design) == stack)]

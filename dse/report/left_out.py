@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dse.evaluate.record import StudyRecord
-from dse.report.describe import headline
+from dse.report.describe import compare, headline
+from dse.report.families import KIND
 from dse.report.nearest import describe_losses
 from dse.report.summary import Summary
 from dse.report.units import format_percent
+
+_TOLD = 5
+"""Differences that are told of a design that is no trial."""
 
 
 def describe_sizes(summary: Summary) -> str:
@@ -37,8 +44,27 @@ def describe_recomputed(record: StudyRecord, summary: Summary) -> str:
 
 def describe_usual(record: StudyRecord, summary: Summary) -> str:
     """How much better the design to build would be with usual settings that the space leaves out; empty without any."""
+    opened = summary.what_if.opened
+    if opened is not None:
+        listed = [f"'{key}: {_written(value)}'" for key, value in opened.settings.items()]
+        given = " and ".join(part for part in (", ".join(listed[:-1]), listed[-1]) if part)
+        them = "them" if len(opened.settings) > 1 else "it"
+        built = record.trials.numbered(opened.trial)
+        differs = compare([None if built is None else built.design, opened.design], KIND).phrases[1]
+        found = ", ".join([text for text in differs if not any(key in text for key in opened.settings)][:_TOLD])
+        return (
+            f"The space leaves out {given}. The best found with {them} ({found}) has "
+            f"{describe_losses(record, opened.loss)}."
+        )
     told = [
-        f"'{one.key}: {str(one.value).lower()}' (trial {one.trial} with it: {describe_losses(record, one.loss)})"
+        f"'{one.key}: {_written(one.value)}' (trial {one.trial} with it: {describe_losses(record, one.loss)})"
         for one in summary.what_if.usual
     ]
     return f"The space leaves out {', and '.join(told)}." if told else ""
+
+
+def _written(value: Any) -> str:
+    """A value as a space has it: `true`, `{solve: true}`."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_written(inner)}' for key, inner in value.items())}}}"
+    return str(value).lower()

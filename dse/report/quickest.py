@@ -11,13 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dse.evaluate.idling import HOLDS_ELECTRICITY
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.nearest import READ, shares_worse
 from simcore.metrics import CLUSTER, is_of
 
-_DRAWN = frozenset({"cost.tco", "cost.yearly", "cost.electricity"})
-"""Money of which electricity, and so the time, decides a little."""
 _AMONG_JOBS = frozenset({"slowdown", "fairness"})
 """How much jobs slow one another, whatever they take alone."""
 _PRICE = "cost.capital"
@@ -30,12 +29,14 @@ _AS_LONG = 0.01
 def is_spent_anyway(record: StudyRecord) -> bool:
     """Whether no objective is of how much work is done; not of a purchase for jobs."""
     names = {name for objective in record.objectives for name in objective.names}
-    return record.purchase is None and all(name in _DRAWN | _AMONG_JOBS or is_of(name, CLUSTER) for name in names)
+    return record.purchase is None and all(
+        name in HOLDS_ELECTRICITY | _AMONG_JOBS or is_of(name, CLUSTER) for name in names
+    )
 
 
 def saves_power(record: StudyRecord) -> bool:
     """Whether an objective is money of which electricity decides a little."""
-    return any(name in _DRAWN for objective in record.objectives for name in objective.names)
+    return any(name in HOLDS_ELECTRICITY for objective in record.objectives for name in objective.names)
 
 
 def quickest_alike(

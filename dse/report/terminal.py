@@ -40,6 +40,7 @@ from dse.report.words import describe_best, describe_counts, describe_proof, des
 from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.drawn import is_drawn
+from dse.whatif.machines import npu_of
 from simcore.metrics import exponent_of
 
 __all__ = ["explain_infeasible", "print_front"]
@@ -48,6 +49,8 @@ HEIGHT = 40
 """Lines that the answer takes at most where it is 80 columns wide."""
 _ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
 _REGRET = ("behind another design", "behind another design in all objectives")
+_MOST_NPUS = 3
+"""NPUs whose prices are told apart."""
 _Line = tuple[str, str]
 """Text and its style."""
 
@@ -162,7 +165,7 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
         what = f"{count}designs of a kind within {near} in time, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
-    return text + _money(record, summary) + _lost(record, summary)
+    return text + _money(record, summary, found) + _lost(record, summary)
 
 
 def _behind(summary: Summary, found: Sequence[Family]) -> str:
@@ -186,17 +189,28 @@ def _lost(record: StudyRecord, summary: Summary) -> str:
     return " In brackets: loss against a workload's own best cluster."
 
 
-def _money(record: StudyRecord, summary: Summary) -> str:
-    """How far money may be off in the design to build, by the first objective that has prices and no time in it."""
-    chosen = recommended(record, summary)
-    trial = None if chosen is None else record.feasible_trials.numbered(chosen)
+def _money(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> str:
+    """How far money may be off, by the first objective that has prices and no time in it.
+
+    In the design to build, and where rows have other NPUs in the first row of each.
+    """
     priced = [o for o in record.objectives if is_drawn(o) and not any(exponent_of(name, "time") for name in o.names)]
-    ends = interval_of(priced[0], summary, trial) if priced and trial else None
-    if ends is None or trial is None or not trial.values[priced[0].name]:
+    chosen = recommended(record, summary)
+    numbers = [family.chosen for family in found] if chosen is None else [chosen, *(family.chosen for family in found)]
+    rows = sorted(record.feasible_trials.numbered_among(numbers), key=lambda trial: numbers.index(trial.number))
+    told: dict[str, str] = {}
+    for trial in rows if priced else ():
+        npu = npu_of(trial.design)
+        ends = interval_of(priced[0], summary, trial) if npu not in told else None
+        if ends is not None and (value := trial.values[priced[0].name]):
+            low, high = (format_percent(abs(end / value - 1)) for end in ends)
+            told[npu] = f"{low} less to {high} more"
+    if not told:
         return ""
-    low, high = (format_percent(abs(end / trial.values[priced[0].name] - 1)) for end in ends)
+    shown = dict([*told.items()][:_MOST_NPUS])
+    each = ", ".join(f"{ends}{f' on {clean_text(npu)}' if len(told) > 1 else ''}" for npu, ends in shown.items())
     name = clean_text(short_label(priced[0].name))
-    return f" Prices: {name} {low} less to {high} more, nine times in ten; alike for designs of the same parts."
+    return f" Prices: {name} {each}, nine times in ten; alike for designs of the same parts."
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[_Line]:

@@ -2,7 +2,8 @@
 
 A number with a unit is read as one SI number, and its unit is held against that of what it is added to or compared
 with. In an expression with units a number without one fits beside anything, and is a pure number in a product: in `npus
-* 20 k$` the price needs its unit. Expressions without any unit are SI numbers throughout, and are not looked at.
+* 20 k$` the price needs its unit. Expressions without any unit are SI numbers throughout, and are not looked at. Tokens
+and samples are pure numbers: those of a second (`1e6 tokens/s`), and what one of them takes, are read as plain numbers.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ _WORDS = {
     "month": (30, "d"), "year": (365, "d"),
 }  # fmt: skip
 """What is written for a share or a time -> by which factor, and in which unit, it is read."""
+_PER = {"s": 1, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+_RATE = re.compile(rf"{_QUOTED}|({_NUMBER})\s*(?:tokens?|samples?)/({'|'.join(_PER)})(?![\w$/])")
+_EACH = re.compile(rf"{_QUOTED}|({_NUMBER})\s*([kMG]?J|[kM]?\$)/(Mtokens?|tokens?|samples?)(?![\w$/])")
 _STAND_IN = "quantity__"
 
 Dimension = dict[str, int]
@@ -83,6 +87,7 @@ def parse_expression(text: str) -> ast.expr:
     Raises `ValueError` for an unknown unit, and what `ast.parse` raises.
     """
     found: list[Quantity] = []
+    text = _EACH.sub(_of_one_token, _RATE.sub(_of_one_second, text))
 
     def stand_in(match: re.Match[str]) -> str:
         if match[1] is None:
@@ -97,6 +102,19 @@ def parse_expression(text: str) -> ast.expr:
             raise Refusal("a number, or one with a known unit", f"'{match[0]}'", hint)
     tree = ast.parse(standing, mode="eval").body
     return tree if not found else _Put(found).visit(tree)
+
+
+def _of_one_second(match: re.Match[str]) -> str:
+    """So many tokens or samples a second, which are pure numbers, as a metric counts them."""
+    return match[0] if match[1] is None else f" {float(match[1]) / _PER[match[2]]!r} "
+
+
+def _of_one_token(match: re.Match[str]) -> str:
+    """What one token takes or costs, or one of a million, as a metric counts it."""
+    if match[1] is None:
+        return match[0]
+    value = float(Quantity(f"{match[1]} {match[2]}", match[2]))
+    return f" {value / (1e6 if match[3].startswith('M') else 1)!r} "
 
 
 def _in_known_unit(number: str, word: str) -> str:
@@ -115,8 +133,9 @@ def _suggest_unit(unit: str, text: str) -> str:
     if whole in _UNITS:
         return f"did you mean '{whole}'?"
     same = [known for known in _UNITS if known.lower() == unit.lower()]
-    hint = f"did you mean '{same[0]}'?" if same else suggest_nearest(unit, _UNITS)
-    return hint or "e.g. 30 M$, 2 MW, 20 s, 70 GiB, 100 GB/s"
+    alike = [known for known in _UNITS if ("/" in known) == ("/" in unit)]
+    hint = f"did you mean '{same[0]}'?" if same else suggest_nearest(unit, alike)
+    return hint or "e.g. 30 M$, 2 MW, 20 s, 70 GiB, 100 GB/s, 1e6 tokens/s"
 
 
 class _Put(ast.NodeTransformer):

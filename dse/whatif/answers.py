@@ -192,6 +192,19 @@ class Usual:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """The best design found with several settings that the space leaves out."""
+
+    trial: int
+    """The design to build, which it is compared with."""
+    settings: Mapping[str, Any]
+    """Of `parallelism`; those that count in the design."""
+    loss: Mapping[str, float]
+    """Objective -> by which share of its value it is worse; below 0 where it is better."""
+    design: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Wider:
     """The best design that was found in a precision that loses nothing."""
 
@@ -238,6 +251,8 @@ class WhatIf:
     """The design to build with fewer layers recomputed, where that is better and the space leaves it out."""
     usual: tuple[Usual, ...] = ()
     """Usual settings that the space leaves out, where the design to build is better with them."""
+    opened: Opened | None = None
+    """The best design found with settings that the space leaves out, where other degrees go with them."""
     as_run: AsRun | None = None
     """The design to build as its stack runs it, where it is known to run it otherwise."""
     wider: Wider | None = None

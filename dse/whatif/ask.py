@@ -23,6 +23,8 @@ from dse.whatif.batches import RIVALS, describe_broken, rewrite_batch, rivals, r
 from dse.whatif.climb import find_starts
 from dse.whatif.machines import MOST, NOWHERE, Elsewhere, best_elsewhere, with_other_stacks
 from dse.whatif.machines import SIMULATIONS as FOR_A_MACHINE
+from dse.whatif.opened import SIMULATIONS as OF_OPENED
+from dse.whatif.opened import find_opened
 from dse.whatif.recomputed import find_recomputation
 from dse.whatif.scenarios import CONTENDERS, ask_scenarios
 from dse.whatif.sizes import sizes_that_do_not_fit
@@ -53,9 +55,9 @@ def answers_about(
     """The answers about a study of `space`, with at most `simulations`.
 
     Unless told, a quick engine takes `SIMULATIONS`, some more for sizes that do not fit, for each machine that the
-    front leaves out (`dse.whatif.machines`), and for 16 bits where fewer are built (`dse.whatif.wider`). `note` is told
-    how far they are. The design that is to be built by these answers (`choose`) is among those that are compared,
-    however far it is behind the front.
+    front leaves out (`dse.whatif.machines`), for 16 bits where fewer are built (`dse.whatif.wider`), and for settings
+    that the space leaves out (`dse.whatif.opened`). `note` is told how far they are. The design that is to be built by
+    these answers (`choose`) is among those that are compared, however far it is behind the front.
     """
     allowed = (SIMULATIONS if engine in QUICK else 0) if simulations is None else simulations
     if not record.front:
@@ -93,11 +95,13 @@ def answers_about(
     found, built = _settle(first, choose, compared)
     if built is None or why:
         return found
-    wide = IN_16_BITS if simulations is None else allowed - simulate.simulated - beyond.simulated
+    spare = allowed - simulate.simulated - beyond.simulated
+    wide, opened = (most if simulations is None else spare for most in (IN_16_BITS, OF_OPENED))
     return replace(
         found,
         recomputed=find_recomputation(record, space, built, simulate),
         usual=find_usual(record, space, built, simulate),
+        opened=find_opened(record, space, built, _Memory(evaluator, max(1, opened), note), opened),
         as_run=find_as_run(record, built, simulate),
         wider=find_wider(record, space, built, _Memory(evaluator, max(1, wide), note), starts, wide),
     )

@@ -31,6 +31,8 @@ _MOVED, _DRAWN = 12, 200
 """Designs of the front, and near it, that are moved to a kind; designs of the space that are drawn."""
 _CLIMBS = 4
 """Starts from which the search goes on, the best ones."""
+_TIES = 0.01
+"""Weight of all objectives together, beside the one that loses most: of equals in that the better one counts."""
 
 Simulate = Callable[[Mapping[str, Any]], Outcome]
 Named = Callable[[Mapping[str, Any] | None], str]
@@ -200,7 +202,8 @@ class Climb:
             broken = outcome.violations.get(VALID, 0.0) > 0
             return 3 if broken else 2 if outcome.metrics is None else 1, missed
         if self.beside is not None:
-            return 0, most_behind(self.record, self.beside, outcome.values)
+            loss = loss_against(self.record, self.beside, outcome.values).values()
+            return 0, max(loss) + _TIES * sum(loss)
         return 0, behind_knee(self.record, outcome.values)
 
 

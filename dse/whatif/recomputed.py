@@ -38,7 +38,7 @@ def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, si
     of unsound form (`UnsoundError`), none exists.
     """
     asked = parallelism_of(space.template)
-    if not _recomputes_all(trial) or "solve" in str(asked.get("recompute")) or "recompute_layers" in asked:
+    if not recomputes_all(trial) or "solve" in str(asked.get("recompute")) or "recompute_layers" in asked:
         return None
     if (own := _recompute_fewer(record, trial, trial, simulate)) is not None:
         return own
@@ -54,7 +54,7 @@ def _near(record: StudyRecord, trial: TrialRecord) -> list[TrialRecord]:
     for other in sorted(
         (*record.front, *rivals(record, _LOOKED_AT)), key=lambda one: most_behind(record, trial, one.values)
     ):
-        alike = (other.design or {}).get("cluster") == own.get("cluster") and _recomputes_all(other)
+        alike = (other.design or {}).get("cluster") == own.get("cluster") and recomputes_all(other)
         if alike and job_of(other) not in known:
             known.add(job_of(other))
             found.append(other)
@@ -91,7 +91,7 @@ def is_worth_telling(loss: Mapping[str, float]) -> bool:
     return min(loss.values()) <= -_WORTH and max(loss.values()) <= 0
 
 
-def _recomputes_all(trial: TrialRecord) -> bool:
+def recomputes_all(trial: TrialRecord) -> bool:
     """Whether a design recomputes all of every layer and has memory left."""
     given = parallelism_of(trial.design)
     return given.get("recompute") == "full" and "recompute_layers" not in given and 0 < _fullness(trial) <= ROOMY

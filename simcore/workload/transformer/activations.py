@@ -95,9 +95,7 @@ def _attention_kept(shapes: Shapes) -> Terms:
     terms["queries"] = tokens * model.query_width / t * width
     terms["keys and values"] = tokens * 2 * shapes.kv_width * width
     if model.qk_norm != "none":
-        terms["queries and keys before norms"] = (
-            tokens * (model.query_width / t + shapes.key_width) * width
-        )
+        terms["queries and keys before norms"] = tokens * (model.query_width / t + shapes.key_width) * width
     terms["attention output"] = out * width
     if (sharing := shapes.query_npus) > 1:
         terms["gathered keys and values"] = (sharing - 1) * terms["keys and values"]

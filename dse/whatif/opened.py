@@ -1,0 +1,98 @@
+"""What a model with experts, or with layers that do not divide, would be with settings that the space leaves out.
+
+Experts that stay whole beside tensor parallelism, stages with as many layers as suit them, and as few recomputed layers
+as fit decide together which degrees are best: with one of them alone the design to build is often no better. So designs
+with all of them are searched for, a few simulations from the trials of the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dse.evaluate.evaluate import Outcome
+from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.space import Space
+from dse.whatif.answers import Opened
+from dse.whatif.batches import rivals
+from dse.whatif.climb import Climb, Simulate, loss_against, most_behind, parallelism_of
+from dse.whatif.machines import machine_of
+from dse.whatif.recomputed import is_worth_telling
+from dse.whatif.usual import divides_unevenly
+
+SIMULATIONS = 150
+"""Most simulations of the search."""
+_STARTS = 8
+"""Trials of the study from which it starts, each with degrees of its own."""
+_DEGREES = ("tensor", "context", "pipeline", "expert")
+_OWN = 500
+"""Trials of the study that are looked at, the nearest to its front."""
+_WHOLE = {"expert_tensor": 1}
+_EVEN = {"stages": {"solve": True}}
+_FEWEST = {"recompute": "solve"}
+
+
+def find_opened(
+    record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate, most: int = SIMULATIONS
+) -> Opened | None:
+    """The design with settings that the space leaves out which is better than a trial (`is_worth_telling`).
+
+    The best found in `most` simulations on the machines of the trial, in its schedule. `simulate` evaluates a document;
+    where it says that one is of unsound form (`UnsoundError`), none exists.
+    """
+    settings = _left_out(space, trial)
+    if not settings or most <= 0:
+        return None
+    kind = _kind_of(trial.design)
+
+    def simulate_with(document: Mapping[str, Any]) -> Outcome:
+        outcome = simulate(_with_settings(document, settings))
+        return replace(outcome, design=dict(document))  # whose neighbours the space knows
+
+    found = Climb(record, space, simulate_with, _kind_of, kind, most, beside=trial).run(_starts(record, trial, kind))
+    if found is None or found[0][0] != 0:
+        return None
+    design, loss = found[1].design or {}, loss_against(record, trial, found[1].values)
+    counting = _counting(settings, design)
+    if not counting or not is_worth_telling(loss):
+        return None
+    return Opened(trial.number, counting, loss, simulate(_with_settings(design, settings)).design)
+
+
+def _with_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    return {**document, "parallelism": {**parallelism_of(document), **_counting(given, document)}}
+
+
+def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
+    """The settings that no design of the space has and that may matter to the trial's model; none for others."""
+    asked, found = parallelism_of(space.template), dict[str, Any]()
+    if parallelism_of(trial.design).get("expert", 1) > 1 and "expert_tensor" not in asked:
+        found |= _WHOLE
+    if "stages" not in asked and divides_unevenly(trial):
+        found |= _EVEN
+    if found and "solve" not in str(asked.get("recompute")) and "recompute_layers" not in asked:
+        found |= _FEWEST
+    return found
+
+
+def _counting(settings: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a design with these degrees can have."""
+    its = parallelism_of(document)
+    degrees = {"expert_tensor": ("tensor", "expert"), "stages": ("pipeline",)}
+    return {key: value for key, value in settings.items() if all(its.get(d, 1) > 1 for d in degrees.get(key, ()))}
+
+
+def _kind_of(document: Mapping[str, Any] | None) -> str:
+    """The machine of a design document and its schedule, which its stack runs."""
+    return f"{machine_of(document)} {parallelism_of(document).get('schedule')}"
+
+
+def _starts(record: StudyRecord, trial: TrialRecord, kind: str) -> list[TrialRecord]:
+    """The trial, and those nearest to it of its kind, each with degrees of its own."""
+    near = sorted((*record.front, *rivals(record, _OWN)), key=lambda one: most_behind(record, trial, one.values))
+    found: dict[tuple[Any, ...], TrialRecord] = {}
+    for one in (trial, *near):
+        if _kind_of(one.design) == kind:
+            found.setdefault(tuple(parallelism_of(one.design).get(degree, 1) for degree in _DEGREES), one)
+    return [*found.values()][:_STARTS]
