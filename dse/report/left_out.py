@@ -11,6 +11,7 @@ from dse.report.families import KIND
 from dse.report.nearest import describe_losses
 from dse.report.summary import Summary
 from dse.report.units import format_percent
+from dse.whatif.answers import Opened
 
 _TOLD = 5
 """Differences that are told of a design that is no trial."""
@@ -45,22 +46,29 @@ def describe_recomputed(record: StudyRecord, summary: Summary) -> str:
 def describe_usual(record: StudyRecord, summary: Summary) -> str:
     """How much better the design to build would be with usual settings that the space leaves out; empty without any."""
     opened = summary.what_if.opened
-    if opened is not None:
-        listed = [f"'{key}: {_written(value)}'" for key, value in opened.settings.items()]
-        given = " and ".join(part for part in (", ".join(listed[:-1]), listed[-1]) if part)
-        them = "them" if len(opened.settings) > 1 else "it"
-        built = record.trials.numbered(opened.trial)
-        differs = compare([None if built is None else built.design, opened.design], KIND).phrases[1]
-        found = ", ".join([text for text in differs if not any(key in text for key in opened.settings)][:_TOLD])
-        return (
-            f"The space leaves out {given}. The best found with {them} ({found}) has "
-            f"{describe_losses(record, opened.loss)}."
-        )
+    known = () if opened is None else opened.settings
     told = [
         f"'{one.key}: {_written(one.value)}' (trial {one.trial} with it: {describe_losses(record, one.loss)})"
         for one in summary.what_if.usual
+        if one.key not in known
     ]
-    return f"The space leaves out {', and '.join(told)}." if told else ""
+    alone = f"The space leaves out {', and '.join(told)}." if told else ""
+    return " ".join(part for part in (_describe_opened(record, opened), alone) if part)
+
+
+def _describe_opened(record: StudyRecord, opened: Opened | None) -> str:
+    """The best design found with several settings that the space leaves out; empty where it is not better."""
+    if opened is None:
+        return ""
+    listed = [f"'{key}: {_written(value)}'" for key, value in opened.settings.items()]
+    given = " and ".join(part for part in (", ".join(listed[:-1]), listed[-1]) if part)
+    built = record.trials.numbered(opened.trial)
+    differs = compare([None if built is None else built.design, opened.design], KIND).phrases[1]
+    found = ", ".join([text for text in differs if not any(key in text for key in opened.settings)][:_TOLD])
+    return (
+        f"The space leaves out {given}. The best found with {'them' if len(listed) > 1 else 'it'}"
+        f"{f' ({found})' if found else ''} has {describe_losses(record, opened.loss)}."
+    )
 
 
 def _written(value: Any) -> str:

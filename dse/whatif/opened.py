@@ -54,10 +54,12 @@ def find_opened(
     if found is None or found[0][0] != 0:
         return None
     design, loss = found[1].design or {}, loss_against(record, trial, found[1].values)
-    counting = _counting(settings, design)
+    counting, solved = _counting(settings, design), simulate(_with_settings(design, settings)).design
+    if "recompute" in counting and parallelism_of(solved).get("recompute") == parallelism_of(design).get("recompute"):
+        del counting["recompute"]  # what is solved is what the space has
     if not counting or not is_worth_telling(loss):
         return None
-    return Opened(trial.number, counting, loss, simulate(_with_settings(design, settings)).design)
+    return Opened(trial.number, counting, loss, solved)
 
 
 def _with_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -160,7 +160,9 @@ MOST_LISTED = 12
 
 
 def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str:
-    """`did you mean 'x'?` for the known word nearest to `word`, or those whose first part it is (h100: h100-80gb).
+    """`did you mean 'x'?` for the known word nearest to `word`: those whose first part it is, that which is its own.
+
+    For h100 h100-80gb, for h800-80gb h800.
 
     Where nothing is near: the empty string, or, of a kind of `dse catalogue`, all names, and where these are more than
     `MOST_LISTED` the command that lists them.
@@ -174,6 +176,9 @@ def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str
     begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and begins.match(name)]
     if begun:
         return f"did you mean {' or '.join(begun[:3])}?"
+    longer = [name for name in names if len(name) > 1 and re.match(rf"{re.escape(name)}[-_. ]", word, re.IGNORECASE)]
+    if longer:
+        return f"did you mean '{max(longer, key=len)}'?"
     match = difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.6) or [
         name for name in sorted(names) if word and (word in name or name in word)
     ]

@@ -104,7 +104,10 @@ def read_document(path: str | FilePath) -> Document:
             raise InputError([Problem((), f"a file of at most {MOST_BYTES >> 20} MiB", found)], source)
         text = FilePath(path).read_text(encoding="utf-8")
     except OSError as error:
-        problem = Problem((), "a readable file", error.strerror or str(error), "check the path")
+        fix = "check the path"
+        if FilePath(path).is_dir():
+            fix = "name a file in it; of a run, 'dse show RUN --design FILE' writes a design"
+        problem = Problem((), "a readable file", error.strerror or str(error), fix)
         raise InputError([problem], source) from None
     except UnicodeDecodeError as error:
         problem = Problem((), "a UTF-8 text file", f"bytes that are not text ({error.reason})")

@@ -2,7 +2,7 @@
 
 A job over pieces in series fails at the sum of their rates. Inside a node links count to the NPUs. Between nodes each
 switched dimension has the NICs that its nodes are given, else one for each NPU, a link for each NIC, and a switch for
-each `leaf` NPUs of a fat tree, else for each `LINKS_OF_SWITCH` links; where NPUs are linked without switches, those of
+each `leaf` links of a fat tree, else for each `LINKS_OF_SWITCH` links; where NPUs are linked without switches, those of
 one NPU fail as one. Bandwidths do not change counts, so a bound over bandwidths is exact in them.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields
 
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
-from simcore.design.dimension import Dimension
 from simcore.design.node import node_of
 from simcore.design.once import once
 from simcore.design.reliability import FailureTimes
@@ -50,13 +49,9 @@ def _count(cluster: Cluster) -> Counts:
             links += here
             if TOPOLOGIES[dimension.topology].switched:
                 nics += here
-                switches += _leaf_switches(dimension, cluster.npus, here)
+                switches += -(-here // (dimension.leaf or LINKS_OF_SWITCH))
         inside *= dimension.size
     return Counts(cluster.npus, -(-cluster.npus // node_size(cluster)), nics, links, switches)
-
-
-def _leaf_switches(dimension: Dimension, npus: int, links: int) -> int:
-    return -(-links // LINKS_OF_SWITCH) if dimension.leaf is None else -(-npus // dimension.leaf)
 
 
 def node_size(cluster: Cluster) -> int:

@@ -47,7 +47,8 @@ def _smaller_domains(design: Design, together: int) -> str:
     number = max(part, round(cluster.npus / part) * part)
     while number > part and batch % (number // (number & -number)):
         number -= part
-    return f", or {part} NPUs of each domain of {size}: {number:,} NPUs with 'domain: {part}'"
+    many = f"{part}/{size} of the NPUs" if number * size == cluster.npus * part else f"{number:,} NPUs"
+    return f", or {part} NPUs of each domain of {size}: 'domain: {part}' with {many}"
 
 
 def precision_problems(design: Design) -> Iterator[Problem]:

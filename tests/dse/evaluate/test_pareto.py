@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from dse.evaluate.idling import idling_mask
 from dse.evaluate.pareto import compromise_units, front_mask, hypervolume, knee, nearness, reference_point, worth_mask
+from dse.space.objective import Objective
 
 
 def staircase(n: int) -> Any:
@@ -234,3 +236,12 @@ def test_a_front_of_points_with_infinities_is_that_of_all_pairs(columns: int) ->
         points = generator.choice(values, (12, columns))
         beaten = [any((q <= p).all() and (q < p).any() for q in points) for p in points]
         assert front_mask(points).tolist() == [not lost for lost in beaten]
+
+
+def test_a_design_that_only_saves_electricity_is_no_compromise() -> None:
+    objectives = [Objective("cost.tco", "minimize", "$"), Objective("time_to_train", "minimize", "s")]
+    front = np.array([[20.0, 3000.0], [20.1, 40.0], [20.2, 21.0], [25.0, 20.5], [30.0, 10.0]])
+    assert idling_mask(objectives, front).tolist() == [True, True, False, False, False]
+    priced = [Objective("cost.total", "minimize", "$"), objectives[1]]
+    assert not idling_mask(priced, front).any()
+    assert not idling_mask(objectives[:1], front[:, :1]).any()

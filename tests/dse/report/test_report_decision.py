@@ -242,6 +242,21 @@ def test_the_second_sentence_says_that_the_model_was_open_where_it_was() -> None
         assert not any("model open" in sentence for sentence in decided(closed).sentences)
 
 
+def test_an_open_batch_is_told_where_objectives_count_by_the_iteration() -> None:
+    record = three()
+
+    def said(*paths: str) -> list[str]:
+        trials = tuple(replace(each, params=dict.fromkeys(paths, 64)) for each in record.trials)
+        told = decided(replace(record, trials=trials)).sentences
+        return [one for one in told if one.startswith("The space leaves")]
+
+    (one,) = said("workload.global_batch")
+    assert one.startswith("The space leaves the batch open, too: 'iteration_time' takes an iteration of few tokens for")
+    (both,) = said("workload.sequence_length", "workload.global_batch")
+    assert "leaves the batch and the sequence length open" in both
+    assert said("parallelism.tensor") == []
+
+
 def test_an_interval_of_the_throughput_is_that_of_the_time_turned_round() -> None:
     names = ("throughput", "cost.total")
     made = studies.simulated(0, 2.0, 2e7, names)
@@ -862,7 +877,7 @@ def test_a_job_that_would_leave_a_part_of_each_domain_empty_is_told_so_where_a_m
         )
     scenarios = Scenarios(100, (0,), {}, 0, {}, barred={"gb200": str(caught.value.problems[0])})
     said = " ".join(decided(three(), replace(NOTHING, scenarios=scenarios)).sentences)
-    assert "has 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 1,024 NPUs with 'domain: 64')." in said
+    assert "has 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 'domain: 64' with 64/72 of the NPUs)." in said
 
 
 def unrun(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:

@@ -81,3 +81,11 @@ def test_a_design_that_breaks_rules_or_has_no_time_is_passed_over() -> None:
     for bad in (broken, timeless, replace(first, metrics=None), replace(first, design=None)):
         record = studies.record([first, second])
         assert list(describe_launching(record, summarize(record), bad)) == []
+
+
+def test_a_machine_that_runs_another_stack_has_no_recipe_of_this_one() -> None:
+    ours, theirs = trial(0, "gb200", 1e7), trial(1, "h100-80gb", 9e6)
+    assert theirs.design is not None
+    other = replace(theirs, design={**theirs.design, "software": "maxtext"})
+    record = studies.record([ours, other])
+    assert list(describe_launching(record, summarize(record), ours)) == []

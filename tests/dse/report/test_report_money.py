@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,12 @@ def test_the_reports_tell_the_interval_of_money(study: tuple[StudyRecord, Summar
     record, summary = study
     sentence = describe_decision(record, summary).sentences[1]
     assert sentence.count("nine times in ten") == 3  # of the time, of the price, of money that depends on the time
-    assert "Prices: cost " in " ".join(text for text, _ in screen(record, summary, 80))
+    told = " ".join(text for text, _ in screen(record, summary, 80))
+    assert "Prices: cost " in told
+    npus = {trial.design["cluster"]["npu"] for trial in summary.front if trial.design}
+    ends = re.findall(r"[\d.]+ % less to [\d.]+ % more(?: on ([\w-]+))?", told.partition("Prices: ")[2])
+    assert len(npus) > 1
+    assert {*ends} == npus  # each machine's own
     shown = gather_facts(record, summary, summary.front[0])
     assert set(NAMES) < set(shown.intervals)
     member = pareto_document(record, summary)["front"][0]

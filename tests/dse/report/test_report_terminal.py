@@ -157,6 +157,24 @@ def test_a_study_without_a_feasible_design_says_what_binds_and_how_close_it_came
     assert "Nothing is feasible" in printed(studies.infeasible_only())
 
 
+def test_the_closest_design_is_told_to_recompute_less_where_it_has_memory() -> None:
+    made = studies.simulated(0, 2.0, 2e7)
+    reserved = {"reserved": 0.25 * (made.metrics or {})["memory_capacity_bytes"]}
+    design = {**(made.design or {}), "parallelism": {**(made.design or {})["parallelism"], "recompute": "full"}}
+    metrics = {**(made.metrics or {}), "memory_bytes": {**(made.metrics or {})["memory_bytes"], **reserved}}
+    slow = replace(
+        made,
+        state="infeasible",
+        design=design,
+        metrics=metrics,
+        violations={"valid": 0.0, "time_to_train <= 90 d": 0.1},
+    )
+    told = explain_infeasible(studies.record([slow]))
+    assert "It recomputes all layers with its memory 25 % full: with 'recompute: solve' as few do as have to." in told
+    whole = replace(slow, design=made.design)
+    assert "recompute: solve" not in explain_infeasible(studies.record([whole]))
+
+
 def test_what_breaks_a_rule_is_told_by_the_rule() -> None:
     broken = [replace(studies.cut(n, 1.0, 1e7, rule=rule), violations={"valid": 1.0}) for n, rule in enumerate("aba")]
     told = explain_infeasible(studies.record(broken))

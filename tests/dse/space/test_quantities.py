@@ -91,6 +91,7 @@ def test_a_unit_of_another_kind_is_refused_with_both_units(text: str, said: str)
         ("memory.peak <= 70 gib", "got '70 gib'; did you mean 'GiB'"),
         ("iteration_time <= 20 sec", "got '20 sec'; did you mean"),
         ("mfu >= 40 %", "got '40 %'; write '0.4'"),
+        ("throughput >= 5 tokens/fortnight", "got '5 tokens/fortnight'; e.g. 30 M"),
         ("time_to_train <= 3 weeks", "got '3 weeks'; write '21 d'"),
         ("iteration_time <= 1.5 minutes", "got '1.5 minutes'; write '90 s'"),
     ],
@@ -103,6 +104,22 @@ def test_an_unknown_unit_is_told_the_nearest_known_one(text: str, said: str) -> 
 @pytest.mark.parametrize("text", ["iteration_time + power <= 3 * npus", "cost.total / memory.peak >= iteration_time"])
 def test_expressions_without_units_are_plain_numbers_as_ever(text: str) -> None:
     assert Expression(text).validate().violation(make_lookup(DOCUMENT)) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1e6 tokens/s", 1e6),
+        ("86400 tokens/day", 1.0),
+        ("3600 samples/h + 0", 1.0),
+        ("2 $/Mtoken", 2e-6),
+        ("0.5 J/token", 0.5),
+        ("3 k$/Mtokens", 3e-3),
+    ],
+)
+def test_tokens_are_pure_numbers(text: str, number: float) -> None:
+    assert value(text) == pytest.approx(number)
+    Expression(f"throughput >= {text}").validate()
 
 
 def test_text_in_quotes_is_no_quantity() -> None:

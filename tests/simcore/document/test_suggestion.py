@@ -32,3 +32,7 @@ def test_a_name_in_capitals_is_the_name() -> None:
     assert suggest_nearest("time", ["iteration_time", "time_to_train"]) == "did you mean 'iteration_time'?"
     assert suggest_nearest("BF16", ["fp16", "bf16"]) == "did you mean 'bf16'?"
     assert suggest_nearest("Megatron-Core", ["megatron-core", "deepspeed"]) == "did you mean 'megatron-core'?"
+
+
+def test_a_name_that_the_word_begins_with_is_meant() -> None:
+    assert suggest_nearest("h800-80gb", ["h100-80gb", "h800", "h20"], "npus") == "did you mean 'h800'?"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.memory.footprint import footprint, model_states, stage_memory
-from simcore.program import Program
+from simcore.program import Compute, Program
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import CHUNK_MASK, WEIGHTS
 from simcore.simulate import simulate
@@ -40,6 +40,20 @@ def test_states_follow_zero_for_fp16_gradients(p: float, d: int) -> None:
 def test_states_of_fp32_gradients_are_megatrons(p: float, d: int) -> None:
     assert states(p, d, 0, gradient=4) == pytest.approx(18 * p)
     assert states(p, d, 1, gradient=4) == pytest.approx(6 * p + 12 * p / d)
+
+
+@pytest.mark.parametrize("software", ["megatron-core", "deepspeed"])
+def test_fp32_weights_are_their_own_master_copy(software: str) -> None:
+    """16 bytes: weight, gradient and two moments; a step reads the gradient, reads and writes the other three."""
+    workload = {"model": "gpt3-1.3b", "global_batch": 8, "precision": "fp32"}
+    document = training({"data": 8}, [dimension(size=8)], workload=workload, accelerator="a100-80gb")
+    design = design_from(document | {"software": software})
+    program = transformer_program(design)
+    memory, held = footprint(design, program), program.parts[0].parameters
+    assert design.workload.gradient_precision == "fp32"
+    assert memory.weights + memory.gradients + memory.optimizer == pytest.approx(16 * held)
+    (step,) = (op for op in program.final[0][0].operators if isinstance(op, Compute))
+    assert step.bytes == pytest.approx((4 + 2 * 12) * held)
 
 
 @pytest.mark.parametrize(("tensor", "data", "gigabytes"), [(8, 128, 265.8), (32, 32, 76.8), (64, 16, 45.3)])

@@ -310,3 +310,16 @@ def test_eight_bit_precision_halves_the_inputs_of_products_and_nothing_else() ->
     assert result.memory_bytes is not None
     assert faster.memory_bytes is not None
     assert faster.memory_bytes.weights == result.memory_bytes.weights  # by rows and by columns
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 8])
+def test_an_npu_attends_with_a_whole_head_of_keys_at_the_least(heads: int) -> None:
+    """Eight query heads over four NPUs: fewer key-value heads than NPUs are held several times, and gathered first."""
+    shape = model(kv_heads=heads, heads=8)
+    npu = max(heads / 4, 1) * H / 8  # width of its keys
+    ring = part_of({"tensor": 4, "context": 2}, 8, model=shape)
+    assert issued(ring.forward, "shift", "context") == pytest.approx(8 * S / 2 * 2 * npu * 2)
+    part = part_of({"tensor": 4}, 4, model=shape)
+    gathered = 0 if heads >= 4 else 8 * S * (H + 2 * heads * H / 8) / 4 * 2
+    assert issued(part.forward, "all_gather", "tensor") == gathered
+    assert issued(part.backward, "reduce_scatter", "tensor") == 4 * gathered
