@@ -112,6 +112,10 @@ class Start(NamedTuple):
     waits: Waits
 
 
+TO_OTHER_END = {"to_last_stage": -1, "to_first_stage": 0}
+"""Kinds of `Start` that are a message along the pipeline, not a collective, and the stage that gets it."""
+
+
 class Wait(NamedTuple):
     """Wait until no collective of class `waits` is outstanding; the time counts as `category`."""
 

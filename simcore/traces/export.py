@@ -39,7 +39,7 @@ from simcore.engine.reference.cluster import NpuGroups
 from simcore.memory.plan import program_of
 from simcore.network import ratios_of
 from simcore.policy.groups import group_kind
-from simcore.program import Compute, Program, Segment, Start, Waits
+from simcore.program import TO_OTHER_END, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import read_block
 from simcore.system.placement import GroupSlice, find_crossing, place
@@ -66,6 +66,8 @@ _EXCHANGES = {
     ("shift", "tensor"): ("tensor_overlap", "false", "true"),
 }
 """Exchanges between neighbours, each with the key that asks for it, what the key may say instead, and what it says."""
+_ENDS_TAG = 1 << 30
+"""Of what the first and the last stage send each other; messages of microbatches have smaller ones."""
 _USUAL = "schedule: 1f1b"
 _PLAY = "ASTRA-sim cannot play it; dse simulate does, and its --trace writes a timeline"
 
@@ -311,6 +313,9 @@ class _Writer:
 
     def add_collective(self, operator: Start) -> None:
         """A collective; what blocks is what the next node follows."""
+        if operator.kind in TO_OTHER_END:
+            self._exchange_between_ends(operator)
+            return
         involved, group = self.traces.group(self.rank, operator.group)
         splits = self.traces.design.system.chunks
         size = max(1, round(operator.size / splits)) * splits
@@ -344,18 +349,32 @@ class _Writer:
         if program.stages > 1 and 0 <= virtual + onward <= last:
             self._add_message(NodeType.COMM_SEND, program, virtual, virtual + onward, microbatch)
 
+    def _exchange_between_ends(self, operator: Start) -> None:
+        """What the first and the last stage send each other: a send, and a receive beside it."""
+        stages, size = self.traces.program.stages, round(operator.size)
+        other = TO_OTHER_END[operator.kind] % stages
+        peer = self.traces.cluster.npu_at(self.rank, operator.group, other)
+        ends = []
+        for kind, pair in ((NodeType.COMM_SEND, (self.rank, peer)), (NodeType.COMM_RECV, (peer, self.rank))):
+            tag = _ENDS_TAG + (pair[0] < pair[1])
+            ends.append(self._add_point_to_point(kind, f"{kind.name}_ends", size, pair, tag))
+        self._after = tuple(ends)
+
     def _add_message(self, kind: NodeType, program: Program, origin: int, target: int, microbatch: int) -> None:
         other = target if kind == NodeType.COMM_SEND else origin
         peer = self.traces.cluster.npu_at(self.rank, "pipeline", other % program.stages)
         source, destination = (self.rank, peer) if kind == NodeType.COMM_SEND else (peer, self.rank)
         tag = (microbatch * (program.stages * program.chunks) + origin) * 2 + (target > origin)
+        size, name = round(program.sent_bytes(origin, target - origin)), f"{kind.name}_{origin}_{target}"
+        self._after = (self._add_point_to_point(kind, name, size, (source, destination), tag),)
+
+    def _add_point_to_point(self, kind: NodeType, name: str, size: int, pair: tuple[int, int], tag: int) -> int:
+        """A send or a receive of `size` [B] between a pair of NPUs, from the first to the second."""
         attributes = (
             bool_attribute("is_cpu_op", False),
-            int_attribute("comm_size", round(program.sent_bytes(origin, target - origin))),
-            int_attribute("comm_src", source),
-            int_attribute("comm_dst", destination),
+            int_attribute("comm_size", size),
+            int_attribute("comm_src", pair[0]),
+            int_attribute("comm_dst", pair[1]),
             int_attribute("comm_tag", tag),
         )
-        name = f"{kind.name}_{origin}_{target}"
-        node = TraceNode(len(self.nodes), name, kind, data_deps=self._after, attributes=attributes)
-        self._after = (self._add(node),)
+        return self._add(TraceNode(len(self.nodes), name, kind, data_deps=self._after, attributes=attributes))

@@ -311,12 +311,15 @@ class DataParallel:
         starts = self._gather(amount, Waits.PREFETCH)
         return (*starts, Wait(Waits.PREFETCH, Category.DATA)) if starts else ()
 
-    def final(self, held: Amount) -> tuple[Segment, ...]:
-        """Wait for the gradients, step the optimizer, gather the parameters that ZeRO-1 and 2 updated in shards."""
+    def final(self, held: Amount, exchanged: tuple[Operator, ...] = ()) -> tuple[Segment, ...]:
+        """Wait for the gradients, step the optimizer, gather the parameters that ZeRO-1 and 2 updated in shards.
+
+        `exchanged`: what is done with reduced gradients before the step.
+        """
         p, (weight, gradient) = self.design.parallelism, self._precisions
         late = not self._alone and not p.data_overlap and not p.reduces_each
         operators: list[Operator] = [*self._ended(_Buckets(held, NONE))] if late else []
-        operators.append(Wait(Waits.GRADIENTS, Category.DATA))
+        operators += [Wait(Waits.GRADIENTS, Category.DATA), *exchanged]
         if self.design.streamed is not None and self.design.streamed.updates:
             return (Segment("optimizer", tuple(operators)),)
         own = self.sharded(held) if p.zero else held.total

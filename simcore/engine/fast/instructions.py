@@ -21,7 +21,18 @@ from simcore.engine.fast import pipeline
 from simcore.engine.fast.state import Ints
 from simcore.engine.fast.tables import pack_program
 from simcore.policy.groups import group_kind
-from simcore.program import GROUP_CATEGORY, Category, Compute, ModelPart, Operator, Program, Segment, Start, Waits
+from simcore.program import (
+    GROUP_CATEGORY,
+    TO_OTHER_END,
+    Category,
+    Compute,
+    ModelPart,
+    Operator,
+    Program,
+    Segment,
+    Start,
+    Waits,
+)
 from simcore.schedule import ORDERS
 from simcore.system.phase import picoseconds
 
@@ -72,6 +83,8 @@ class Instructions:
     operators: list[Row] = field(default_factory=list)
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
+    _around: tuple[int, ...] = ()
+    """How far it is from the last stage to the first."""
     _rows: dict[int, Row] = field(default_factory=dict)
     _ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
     _block_of: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -123,7 +136,11 @@ class Instructions:
         if isinstance(operator, Compute):
             row = (pipeline.COMPUTE, self.duration(operator), int(operator.category))
         elif isinstance(operator, Start):
-            kind = self.collective(operator.kind, operator.group, operator.size)
+            if operator.kind in TO_OTHER_END:
+                ahead = TO_OTHER_END[operator.kind] == 0 if self.directed else None
+                kind = self.message(operator.group, operator.size, self._around, ahead)
+            else:
+                kind = self.collective(operator.kind, operator.group, operator.size)
             if operator.waits == Waits.NOW:
                 row = (pipeline.BLOCKING, kind, int(GROUP_CATEGORY[group_kind(operator.group)]))
             else:
@@ -217,6 +234,7 @@ class Instructions:
         `onward[s]` is how far it is from stage s to the next one (from the last to the first).
         """
         p, v = program.stages, program.chunks
+        self._around = onward[-1]
         sizes = program.sends or [program.send_bytes] * (p * v)
         schedule = ORDERS[program.schedule]
         path = schedule.path(p, v)

@@ -27,7 +27,7 @@ from simcore.engine.flow.rows import Rows
 from simcore.engine.flow.shared import Link, Served, Stream
 from simcore.memory.plan import program_of
 from simcore.policy.intra_dimension import INTRA_DIMENSION
-from simcore.program import Program, Start
+from simcore.program import TO_OTHER_END, Program, Start
 from simcore.schedule import ORDERS
 from simcore.system.chunks import ORDERED_KINDS, Chunker, block_of
 from simcore.system.placement import GroupSlice, Placement, place, stages_between
@@ -225,6 +225,8 @@ def kinds_of(program: Program, placement: Placement) -> list[tuple[str, str]]:
     """(Group, kind of phase) of everything that a program starts; of groups side by side each one."""
     found: dict[tuple[str, str], None] = {}
     for start in _starts_of(program):
+        if start.kind in TO_OTHER_END:
+            continue  # a message (`hops_of`)
         groups = (start.group,) if start.group in placement else placement
         found |= dict.fromkeys((group, kind) for group in groups for kind in _phase_kinds(start.kind))
     return list(found)
@@ -251,9 +253,14 @@ def _starts_of(program: Program) -> Iterator[Start]:
 
 
 def hops_of(program: Program) -> frozenset[tuple[int, int]]:
-    """Which stages send to which: along the path of the schedule, and back where the model is trained."""
+    """Which stages send to which: along the path of the schedule, and back where the model is trained.
+
+    And from one end to the other, where these exchange gradients.
+    """
     if program.stages == 1:
         return frozenset()
+    ends = {(0, program.stages - 1), (program.stages - 1, 0)}
     path = [place % program.stages for place in ORDERS[program.schedule].path(program.stages, program.chunks).tolist()]
     onward = {(a, b) for a, b in pairwise(path) if a != b}
-    return frozenset(onward | ({(b, a) for a, b in onward} if program.trained else set()))
+    exchanged = ends if any(start.kind in TO_OTHER_END for start in _starts_of(program)) else set()
+    return frozenset(onward | exchanged | ({(b, a) for a, b in onward} if program.trained else set()))

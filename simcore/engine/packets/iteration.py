@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from simcore.compute import OperatorTimes
 from simcore.engine.packets.collectives import Collectives
-from simcore.program import Category, Compute, Program, Segment, Start, Waits
+from simcore.program import TO_OTHER_END, Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import read_block
 from simcore.system.chunks import picoseconds
@@ -114,6 +114,13 @@ class NpuChain:
     def _virtual_stage(self, chunk: int) -> int:
         return self.job.along[chunk * self.job.program.stages + self.stage]
 
+    def _issue(self, start: Start) -> int:
+        """The work at whose end what starts is done."""
+        if start.kind not in TO_OTHER_END:
+            return self.network.issue(self.number, start.kind, start.group, start.size, self.last)
+        target = TO_OTHER_END[start.kind] % self.job.program.stages
+        return self.network.send(self.number, start.group, target, start.size, self.last)
+
     def _add_segments(self, segments: Sequence[Segment]) -> None:
         for segment in segments:
             for _ in range(segment.repeat):
@@ -123,8 +130,7 @@ class NpuChain:
                         processor = self.graph.processor(self.number)
                         self._go_on(operator.category, self.graph.task(processor, duration, self.last))
                     elif isinstance(operator, Start):
-                        end = self.network.issue(self.number, operator.kind, operator.group, operator.size, self.last)
-                        self.pending[operator.waits].append(end)
+                        self.pending[operator.waits].append(self._issue(operator))
                     elif self.pending[operator.waits]:
                         self._go_on(operator.category, self.graph.gate(self.last, *self.pending[operator.waits]))
                         self.pending[operator.waits] = []

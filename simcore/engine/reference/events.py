@@ -19,7 +19,7 @@ from simcore.graph import Action, Rank
 from simcore.memory.plan import program_of
 from simcore.network import Block, Chain, Exchange, Listed, Pattern, Send, Shape, Shift, Slice, Spread, Tree
 from simcore.network.shared import SharedBlock
-from simcore.program import Compute, Program, Start
+from simcore.program import TO_OTHER_END, Compute, Program, Start
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, Chunker, Chunks, block_of
 from simcore.system.placement import Placement, place
@@ -88,7 +88,11 @@ class EventCounter:
         """Events of one member of a collective."""
         key = (kind, group, size)
         if key not in self._known:
-            split = self.chunker.split_collective(kind, self.placement[group], size)
+            slices = self.placement[group]
+            if kind in TO_OTHER_END:
+                split = self.chunker.split_message(slices, tuple(where.part.members - 1 for where in slices), size)
+            else:
+                split = self.chunker.split_collective(kind, slices, size)
             self._known[key] = self.count_split(group, split if self.links else as_served(self.design, split))
         return self._known[key]
 

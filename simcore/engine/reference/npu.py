@@ -17,7 +17,7 @@ from simcore.engine.fast.iteration import Timing
 from simcore.engine.reference.clock import now
 from simcore.engine.reference.cluster import NpuGroups
 from simcore.engine.reference.transport import Transport
-from simcore.program import Category, Compute, Program, Segment, Start, Waits
+from simcore.program import TO_OTHER_END, Category, Compute, Program, Segment, Start, Waits
 from simcore.schedule import ORDERS
 from simcore.schedule.base import read_block
 from simcore.system.chunks import picoseconds
@@ -135,15 +135,20 @@ class NpuProcess:
                         yield self.job.transport.processors[self.number].compute(self._duration(operator))
                         self.spent[operator.category] += now(self.env) - begin
                     elif isinstance(operator, Start):
-                        event = self.job.transport.issue_collective(
-                            self.number, operator.kind, operator.group, operator.size
-                        )
-                        self.pending[operator.waits].append(event)
+                        self.pending[operator.waits].append(self._issue(operator))
                     else:
                         begin = now(self.env)
                         while self.pending[operator.waits]:
                             yield self.pending[operator.waits].pop()
                         self.spent[operator.category] += now(self.env) - begin
+
+    def _issue(self, start: Start) -> simpy.Event:
+        """The event at which what starts is done."""
+        transport = self.job.transport
+        if start.kind not in TO_OTHER_END:
+            return transport.issue_collective(self.number, start.kind, start.group, start.size)
+        target = TO_OTHER_END[start.kind] % self.job.program.stages
+        return transport.send_message(self.number, start.group, target, start.size)
 
     def _duration(self, operator: Compute) -> int:
         """Time of an operator on this NPU [ps]."""
