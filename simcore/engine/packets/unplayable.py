@@ -38,7 +38,7 @@ def _check_dimensions(design: Design) -> Iterator[Problem]:
     if dimension.in_network:
         expected = "an outermost dimension whose switches only forward (engine 'packets')"
         yield Problem((*at, "in_network"), expected, "in_network", "use engine 'reference_links'")
-    if design.library_of(dimension) is not None:
+    if (library := design.library_of(dimension)) is not None and library.adds:
         expected = "an outermost dimension without a library (engine 'packets' plays what its links do)"
         yield Problem((*at, "library"), expected, "a library", "write 'library: {}', or use engine 'reference_links'")
     for group, index in find_crossing(design):
