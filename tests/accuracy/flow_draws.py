@@ -63,9 +63,12 @@ def read_played(results: Path) -> dict[int, Times]:
 def operators_as_kept() -> Iterator[None]:
     """Let operators take what they took when the kept times were played: their roofline, with no launch to wait for.
 
+    And let the ends of a pipeline send each other no gradients, as was played then.
+
     Whatever they take, `flow` and links are played with the same. Their designs share no section with others, of which
     it may be known already what operators take.
     """
     alone = patch("simcore.document.shared._text", lambda value: None)
-    with alone, patch.object(Npu, "is_ideal", property(lambda _: True)):
+    ends = patch("simcore.workload.transformer.program._exchanges_of_ends", lambda *_: {})
+    with alone, ends, patch.object(Npu, "is_ideal", property(lambda _: True)):
         yield

@@ -17,7 +17,7 @@ from simcore import load_design
 from simcore.astra.files.chakra import CommType, NodeType, TraceNode, collective_node, compute_node, int_attribute
 from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
-from simcore.program import Compute, Start
+from simcore.program import TO_OTHER_END, Compute, Start
 from simcore.schedule import ORDERS
 from simcore.schedule.base import CHUNK_MASK, CHUNK_SHIFT
 from simcore.traces.anonymous import KEPT, anonymise
@@ -80,6 +80,8 @@ def counts_of_program(file: Path) -> Counter[str]:
             for operator in segment.operators:
                 if isinstance(operator, Compute):
                     found["compute"] += segment.repeat
+                elif isinstance(operator, Start) and operator.kind in TO_OTHER_END:
+                    found += Counter(send=segment.repeat, receive=segment.repeat)  # the other end sends as much
                 elif isinstance(operator, Start):
                     found[operator.kind] += segment.repeat
     return Counter({kind: count * design.cluster.npus // program.stages for kind, count in found.items()})

@@ -19,7 +19,7 @@ from simcore.system.placement import place
 
 TRAINING = {
     "workload": {
-        "model": {"hidden": 256, "layers": 4, "heads": 8, "vocabulary": 500, "sequence_length": 64},
+        "model": {"hidden": 256, "layers": 4, "heads": 8, "vocabulary": 500, "sequence_length": 64, "tied": False},
         "global_batch": 64,
     },
     "parallelism": {"pipeline": 4, "data": 2},
