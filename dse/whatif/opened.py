@@ -20,6 +20,8 @@ from dse.whatif.climb import Climb, Simulate, loss_against, most_behind, paralle
 from dse.whatif.machines import machine_of
 from dse.whatif.recomputed import is_worth_telling
 from dse.whatif.usual import divides_unevenly
+from simcore.check.load import parse_design
+from simcore.workload.base import kind_of
 
 SIMULATIONS = 150
 """Most simulations of the search."""
@@ -69,6 +71,9 @@ def _with_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> dic
 def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
     """The settings that no design of the space has and that may matter to the trial's model; none for others."""
     asked, found = parallelism_of(space.template), dict[str, Any]()
+    design = parse_design(trial.design or {})[0]
+    if not asked or design is None or design.jobs is not None or not kind_of(design.workload).trained:
+        return found
     if parallelism_of(trial.design).get("expert", 1) > 1 and "expert_tensor" not in asked:
         found |= _WHOLE
     if "stages" not in asked and divides_unevenly(trial):

@@ -155,6 +155,8 @@ _ABBREVIATED = {
     "price": "cost.total",
 }
 """What others call a key or a metric."""
+_SLIP = 0.9
+"""How alike a word and a name are at the least of which one is the other with a letter or two misplaced."""
 MOST_LISTED = 12
 """Names that an error lists; of more it says where they are listed."""
 
@@ -176,6 +178,8 @@ def suggest_nearest(word: str, known: Iterable[str], catalogue: str = "") -> str
     begun = [f"'{name}'" for name in sorted(names) if len(word) > 1 and begins.match(name)]
     if begun:
         return f"did you mean {' or '.join(begun[:3])}?"
+    if match := difflib.get_close_matches(word, sorted(names), n=1, cutoff=_SLIP):
+        return f"did you mean '{match[0]}'?"
     longer = [name for name in names if len(name) > 1 and re.match(rf"{re.escape(name)}[-_. ]", word, re.IGNORECASE)]
     if longer:
         return f"did you mean '{max(longer, key=len)}'?"

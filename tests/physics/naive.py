@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from simcore.compute import times_of
 from simcore.design.design import Design
-from simcore.program import GROUP_CATEGORY, Category, Compute, Segment, Start, Wait, Waits
+from simcore.program import GROUP_CATEGORY, TO_OTHER_END, Category, Compute, Segment, Start, Wait, Waits
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import ALONE, CHUNK_MASK, CHUNK_SHIFT, WEIGHTS
 from simcore.system.chunks import Chunker, Chunks, Phase, picoseconds
@@ -167,6 +167,8 @@ def play(design: Design) -> Played:
                 match operator:
                     case Compute():
                         stage.compute(picoseconds(roofline.seconds(operator)), operator.category)
+                    case Start() if operator.kind in TO_OTHER_END:
+                        send(stage, 0, p - 1, operator.size)  # as far as back
                     case Start():
                         split = chunker.split_collective(operator.kind, placement[operator.group], operator.size)
                         stage.start(split, operator.group, operator.waits)
@@ -175,11 +177,9 @@ def play(design: Design) -> Played:
                     case Wait():
                         stage.wait(operator.waits, operator.category)
 
-    def send(stage: Stage, origin: int, target: int) -> None:
+    def send(stage: Stage, origin: int, target: int, size: float = program.send_bytes) -> None:
         group = placement["pipeline"]
-        stage.start(
-            chunker.split_message(group, chunker.hops(group, origin, target), program.send_bytes), "pipeline", Waits.NOW
-        )
+        stage.start(chunker.split_message(group, chunker.hops(group, origin, target), size), "pipeline", Waits.NOW)
         stage.wait(Waits.NOW, Category.PIPELINE)
 
     order = SCHEDULES[program.schedule].order(p, m, v).tolist()

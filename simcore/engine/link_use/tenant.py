@@ -22,7 +22,7 @@ from simcore.engine.flow.loads import Carried, Sender
 from simcore.engine.flow.of_jobs import PlayedShare
 from simcore.engine.flow.rows import Rows
 from simcore.memory.plan import program_of
-from simcore.program import Program
+from simcore.program import TO_OTHER_END, Program, Start
 from simcore.schedule import ORDERS
 from simcore.system.chunks import FLAT, PICOSECONDS, Chunker, Chunks, block_of
 from simcore.system.placement import place
@@ -87,9 +87,12 @@ class Tenant:
         for its, stage in enumerate(self.classes.stages):
             for group, times, split in self._issued(stage):
                 _add(work, split, times, Sender(its, group, "", -1))
-        for source, target, split in _messages(self.program, Chunker(self.design), self.classes):
+        program, chunker = self.program, Chunker(self.design)
+        passed = ((*message, program.microbatches) for message in _messages(program, chunker, self.classes))
+        ends = ((*message, program.updates) for message in _messages_of_ends(program, chunker, self.classes))
+        for source, target, split, times in (*passed, *ends):
             for its in (its for its, stage in enumerate(self.classes.stages) if stage == source):
-                _add(work, split, self.program.microbatches, Sender(its, "pipeline", "", target))
+                _add(work, split, times, Sender(its, "pipeline", "", target))
         return work
 
     def _issued(self, stage: int) -> Iterator[tuple[str, int, Chunks]]:
@@ -146,3 +149,14 @@ def _messages(program: Program, chunker: Chunker, classes: Classes) -> Iterator[
             yield here, there, split
             if program.trained:
                 yield there, here, split
+
+
+def _messages_of_ends(program: Program, chunker: Chunker, classes: Classes) -> Iterator[tuple[int, int, Chunks]]:
+    """What the first and the last stage send each other before an update, as `_messages` has it."""
+    slices = classes.placement.get("pipeline", ())
+    hops = tuple(where.part.members - 1 for where in slices)
+    for stage, final in enumerate(program.final):
+        for operator in (operator for segment in final for operator in segment.operators):
+            if isinstance(operator, Start) and operator.kind in TO_OTHER_END:
+                target = TO_OTHER_END[operator.kind] % program.stages
+                yield stage, target, chunker.split_message(slices, hops, operator.size)

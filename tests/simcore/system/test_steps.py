@@ -65,7 +65,7 @@ POLICIES = ("priority", "preemptive")
 
 def trained(policy: str, tensor: int, pipeline: int, data: int) -> Design:
     """Gradients in one chunk beside what blocks, on one switch."""
-    model = {"layers": 4, "hidden": 4096, "heads": 8, "vocabulary": 1000, "sequence_length": 1024}
+    model = {"layers": 4, "hidden": 4096, "heads": 8, "vocabulary": 1000, "sequence_length": 1024, "tied": False}
     document = {
         "workload": {"model": model, "global_batch": 16},
         "parallelism": {"tensor": tensor, "pipeline": pipeline, "data": data, "microbatch": 1},
