@@ -70,8 +70,7 @@ def answers_about(
     if not why:
         sizes = sizes_that_do_not_fit(record, space, _Memory(evaluator, allowed, note), starts)
         asked = replace(_ask_questions(record, space, simulate, allowed), sizes=sizes)
-    unsure = _reason_without_scenarios(record, space, engine)
-    if unsure:
+    if unsure := _reason_without_scenarios(record, space, engine):
         return replace(asked, no_scenarios=unsure)
     left = MOST * FOR_A_MACHINE if simulations is None else allowed - simulate.simulated
     beyond = _Memory(evaluator, left, note)

@@ -69,6 +69,6 @@ def operators_as_kept() -> Iterator[None]:
     it may be known already what operators take.
     """
     alone = patch("simcore.document.shared._text", lambda value: None)
-    ends = patch("simcore.workload.transformer.program._exchanges_of_ends", lambda *_: {})
+    ends = patch("simcore.workload.transformer.program.exchanges_of_ends", lambda *_: {})
     with alone, ends, patch.object(Npu, "is_ideal", property(lambda _: True)):
         yield

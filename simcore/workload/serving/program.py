@@ -30,6 +30,7 @@ from simcore.workload.serving.weights import end_width, layer_bytes, with_held_w
 from simcore.workload.transformer import layers
 from simcore.workload.transformer.counts import attention_flops, layers_by_kind, token_flops
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.ends import embedding_parameters, head_parameters
 from simcore.workload.transformer.layer import LayerKind, layer_forward, layer_parameters
 from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.moe import dispatched_rows
@@ -163,8 +164,8 @@ class _Builder:
     def _held(self, stage: _Stage, layer: Callable[[float, float], float], end: float) -> float:
         """Parameters of a stage on one NPU: `layer` weighs its own ones and its experts', `end` embedding and head."""
         runs, first, last = stage
-        ends = layers.embedding_parameters(self.one) if first else 0.0
-        ends += layers.head_parameters(self.one, shares_embedding=first) if last else 0.0
+        ends = embedding_parameters(self.one) if first else 0.0
+        ends += head_parameters(self.one, shares_embedding=first) if last else 0.0
         each = {kind: layer(*layer_parameters(self.one, kind)) for kind in dict(runs)}
         return sum(count * each[kind] for kind, count in runs) + ends * end
 

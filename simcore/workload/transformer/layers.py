@@ -398,19 +398,3 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
 def head_backward(shapes: Shapes, forward: Sequence[Operator]) -> tuple[Operator, ...]:
     """Gradients of the logits, of the embedding matrix and of the hidden states."""
     return backwards(forward, shapes, shapes.reduce_beside(), shapes.gather_beside())
-
-
-def embedding_parameters(shapes: Shapes) -> float:
-    """Token embedding and learned positions, per NPU."""
-    model = shapes.model
-    positions = model.sequence_length * model.hidden if model.position == "learned" else 0
-    return (model.vocabulary * model.hidden + positions) / shapes.parallelism.tensor
-
-
-def head_parameters(shapes: Shapes, shares_embedding: bool) -> float:
-    """Final norm and the output matrix, per NPU; a tied one is the embedding where both are on one stage."""
-    model = shapes.model
-    tied = shares_embedding and model.shares_embedding
-    bias = model.vocabulary if model.biased("head") else 0
-    matrix = 0 if tied else model.vocabulary * model.hidden
-    return (matrix + bias + model.norm_width) / shapes.parallelism.tensor

@@ -15,13 +15,13 @@ from simcore.design.design import Design
 from simcore.design.layer_range import Degrees
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
-from simcore.document.field import BYTES
-from simcore.program import TO_OTHER_END, ModelPart, Operator, Program, Segment, blocking_collective
+from simcore.program import ModelPart, Program, Segment
 from simcore.schedule import SCHEDULES
 from simcore.workload.data_parallel import NONE, Amount, DataParallel, Unit, streaming_of
 from simcore.workload.transformer import activations, layers
 from simcore.workload.transformer.counts import forward_flops
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.ends import embedding_parameters, exchanges_of_ends, head_parameters
 from simcore.workload.transformer.further_tokens import (
     further_kept,
     further_kind,
@@ -129,26 +129,10 @@ def _stages(alike: Alike) -> _Stages:
     part_of = tuple(unique.index(kind) for kind in kinds)
     held = cache(lambda chunks: _held([parts[part] for part in chunks]))
     final = cache(builder.data.final)
-    ends = _exchanges_of_ends(builder, kinds)
+    apart = not any(kind.ends_meet for kind in kinds)
+    ends = exchanges_of_ends(design, builder.shapes, builder.data) if apart else {}
     finals = tuple(final(held(part_of[stage :: p.pipeline]), ends.get(stage, ())) for stage in range(p.pipeline))
     return _Stages(parts, part_of, finals, builder.shapes.hidden_bytes / p.tensor)
-
-
-def _exchanges_of_ends(builder: PartBuilder, kinds: Iterable[PartKind]) -> dict[int, tuple[Operator, ...]]:
-    """What the stages with copies of one embedding do with its gradients, by stage.
-
-    The first has the embedding, the last uses it as the output matrix or to look further tokens up. Where these are two
-    stages they add its gradients up once they are reduced (Megatron-LM: `_allreduce_word_embedding_grads`): of two
-    NPUs each sends all to the other.
-    """
-    design, p, model = builder.design, builder.shapes.parallelism, builder.shapes.model
-    if not (model.shares_embedding or model.multi_token_prediction) or any(kind.ends_meet for kind in kinds):
-        return {}
-    held = Amount(model.vocabulary * model.hidden / p.tensor)
-    each = builder.data.sharded(held) if p.zero >= 2 else held.total
-    size = each * BYTES[design.workload.gradient_precision]
-    first, last = (blocking_collective(kind, "pipeline", size) for kind in TO_OTHER_END)
-    return {0: first, p.pipeline - 1: last}
 
 
 def place_parts(p: Parallelism, runs: Sequence[Runs]) -> list[tuple[int, PartKind]]:
@@ -237,8 +221,8 @@ class PartBuilder:
         """The pieces of a part, forward and backward; `beside` another microbatch, or alone."""
         shapes, first, last = self.shapes, kind.first, kind.last
         arrives, leaves = self._ends_of(kind)
-        head = Amount(layers.head_parameters(shapes, shares_embedding=kind.ends_meet))
-        embedding = Amount(layers.embedding_parameters(shapes))
+        head = Amount(head_parameters(shapes, shares_embedding=kind.ends_meet))
+        embedding = Amount(embedding_parameters(shapes))
         forward: list[Unit] = []
         backward: list[Unit] = []
         now = arrives
@@ -366,7 +350,7 @@ class PartBuilder:
     @property
     def embedding_moment(self) -> float:
         """The embedding's gradient, when all that its part keeps is gone [B]."""
-        return self._table(layers.embedding_parameters(self.shapes))
+        return self._table(embedding_parameters(self.shapes))
 
     def _table(self, parameters: float) -> float:
         """The 16-bit gradient of an embedding or output matrix, before it is added to the fp32 one."""

@@ -14,10 +14,11 @@ from simcore.check.load import design_from, load_design
 from simcore.document.problem import InputError, InputWarning
 from simcore.simulate import simulate
 from simcore.workload.transformer.counts import active_parameters, further_parameters, model_parameters
+from simcore.workload.transformer.ends import embedding_parameters, head_parameters
 from simcore.workload.transformer.huggingface.families import FAMILIES, NOT_MODELLED
 from simcore.workload.transformer.huggingface.read import parse_configuration, read_configuration
 from simcore.workload.transformer.layer import LayerKind, layer_parameters
-from simcore.workload.transformer.layers import Shapes, embedding_parameters, head_parameters
+from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.program import shapes_of, transformer_program
 
