@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dse.buy.regret import REGRET
@@ -49,7 +49,16 @@ from dse.report.runnable import describe_otherwise, runs_otherwise
 from dse.report.speed import describe_speed
 from dse.report.straggling import describe_straggling
 from dse.report.summary import Summary
-from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, label, scale, short_label
+from dse.report.units import (
+    clean_text,
+    format_brief,
+    format_percent,
+    format_with_unit,
+    label,
+    list_words,
+    scale,
+    short_label,
+)
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
@@ -170,8 +179,8 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
         return AS_WELL, "its gradients are of old weights, and how many more tokens it needs is not modelled"
     if (lossy := lossy_precisions(picked)) and not lossy_precisions(trial):
         return UNPROVEN, (
-            f"in {_list(sorted(lossy))}, whose loss no published run has made up for: the tokens that it takes are "
-            "counted at the least"
+            f"in {list_words(sorted(lossy))}, whose loss no published run has made up for: the tokens that it takes "
+            "are counted at the least"
         )
     if thinning(picked) > thinning(trial):
         return AS_WELL, (
@@ -199,7 +208,7 @@ def _describe_staleness(trial: TrialRecord) -> str:
             said.append(f"its gradients{of} are of weights up to {age} old")
     if not said:
         return ""
-    text = _list(said)
+    text = list_words(said)
     return (
         f"{text[0].upper()}{text[1:]}: iterations are compared here, not trainings, and how many more tokens it needs "
         f"is not modelled {_LEAVES_OUT_OLD}."
@@ -221,7 +230,7 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     told = _with_intervals(record, summary, trial)
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
     of_all = _describe_aggregate(record) or _describe_slowest(record, trial)
-    parts = [f"Expect {_list(given)}{of_all}", describe_speed(record, trial)]
+    parts = [f"Expect {list_words(given)}{of_all}", describe_speed(record, trial)]
     parts += ["" if trial.workloads else describe_load(trial.metrics, trial.design)]
     parts += [describe_straggling(trial), _describe_price(record, trial), _describe_draw(record, trial)]
     parts += [", ".join(regret_phrases(record, summary, trial)), _describe_sureness(summary, trial)]
@@ -237,7 +246,7 @@ def _describe_aggregate(record: StudyRecord) -> str:
     if purchase is None or purchase.futures or purchase.aggregate not in _AGGREGATES:
         return ""
     their = [clean_text(short_label(objective.name)) for objective in record.objectives if not is_shared(objective)]
-    return f" ({_list(their)}: {_AGGREGATES[purchase.aggregate]})" if their else ""
+    return f" ({list_words(their)}: {_AGGREGATES[purchase.aggregate]})" if their else ""
 
 
 def _describe_slowest(record: StudyRecord, trial: TrialRecord) -> str:
@@ -275,10 +284,6 @@ def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:
     """What it draws, unless an objective says so."""
     told = trial.metrics is None or any(name.startswith("power") for o in record.objectives for name in o.names)
     return "" if told or trial.workloads else describe_draw(read_result(trial.metrics or {}))
-
-
-def _list(parts: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:

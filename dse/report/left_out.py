@@ -10,7 +10,7 @@ from dse.report.describe import compare, headline
 from dse.report.families import KIND
 from dse.report.nearest import describe_losses
 from dse.report.summary import Summary
-from dse.report.units import format_percent
+from dse.report.units import format_percent, list_words
 from dse.whatif.answers import Opened
 
 _TOLD = 5
@@ -61,12 +61,11 @@ def _describe_opened(record: StudyRecord, opened: Opened | None) -> str:
     if opened is None:
         return ""
     listed = [f"'{key}: {_written(value)}'" for key, value in opened.settings.items()]
-    given = " and ".join(part for part in (", ".join(listed[:-1]), listed[-1]) if part)
     built = record.trials.numbered(opened.trial)
     differs = compare([None if built is None else built.design, opened.design], KIND).phrases[1]
     found = ", ".join([text for text in differs if not any(key in text for key in opened.settings)][:_TOLD])
     return (
-        f"The space leaves out {given}. The best found with {'them' if len(listed) > 1 else 'it'}"
+        f"The space leaves out {list_words(listed)}. The best found with {'them' if len(listed) > 1 else 'it'}"
         f"{f' ({found})' if found else ''} has {describe_losses(record, opened.loss)}."
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dse.buy.regret import REGRET
@@ -123,6 +123,11 @@ def always_shown(page: bool) -> list[str]:
     """The metrics that the table of a front has beside the objectives: in a terminal, or on the page."""
     everywhere = [name for name, metric in METRICS.items() if metric.shown == "everywhere"]
     return everywhere + [name for name, metric in METRICS.items() if page and metric.shown == "page"]
+
+
+def list_words(parts: Sequence[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return f" {last} ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def clean_text(text: object) -> str:

@@ -10,7 +10,7 @@ from dse.buy.regret import Regret, regrets
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
 from dse.report.summary import Summary
-from dse.report.units import MISSING, clean_text, format_percent, format_with_unit, label, scale
+from dse.report.units import MISSING, clean_text, format_percent, format_with_unit, label, list_words, scale
 from dse.report.values import finite_or_none, to_plain, trial_metrics
 
 EXPLAINED = (
@@ -102,14 +102,10 @@ def describe_own_best(record: StudyRecord, summary: Summary) -> list[str]:
         values = [format_with_unit(regret.value, purchase.tune.unit, purchase.tune.name) for regret in alike]
         price = format_with_unit(trial_metrics(trial.parts[0][1])["cost.total"], "$")
         cluster = headline(trial.decided_document, ("NPUs", "topology", "bandwidth", "uplinks"))
-        names = _join([clean_text(regret.name) for regret in alike])
-        text = f"{names} alone would choose trial {number} ({cluster}): {_join(values)}, {price} to buy"
+        names = list_words([clean_text(regret.name) for regret in alike], "or")
+        text = f"{names} alone would choose trial {number} ({cluster}): {list_words(values, 'or')}, {price} to buy"
         sentences.append(f"{text}{_describe_others(trial, [regret.name for regret in alike], summary)}.")
     return sentences
-
-
-def _join(parts: Sequence[str]) -> str:
-    return " or ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def _describe_others(trial: TrialRecord, names: Sequence[str], summary: Summary) -> str:

@@ -154,9 +154,8 @@ def _messages(program: Program, chunker: Chunker, classes: Classes) -> Iterator[
 def _messages_of_ends(program: Program, chunker: Chunker, classes: Classes) -> Iterator[tuple[int, int, Chunks]]:
     """What the first and the last stage send each other before an update, as `_messages` has it."""
     slices = classes.placement.get("pipeline", ())
-    hops = tuple(where.part.members - 1 for where in slices)
     for stage, final in enumerate(program.final):
         for operator in (operator for segment in final for operator in segment.operators):
             if isinstance(operator, Start) and operator.kind in TO_OTHER_END:
                 target = TO_OTHER_END[operator.kind] % program.stages
-                yield stage, target, chunker.split_message(slices, hops, operator.size)
+                yield stage, target, chunker.split_collective("send_recv", slices, operator.size)

@@ -88,11 +88,8 @@ class EventCounter:
         """Events of one member of a collective."""
         key = (kind, group, size)
         if key not in self._known:
-            slices = self.placement[group]
-            if kind in TO_OTHER_END:
-                split = self.chunker.split_message(slices, tuple(where.part.members - 1 for where in slices), size)
-            else:
-                split = self.chunker.split_collective(kind, slices, size)
+            played = "send_recv" if kind in TO_OTHER_END else kind
+            split = self.chunker.split_collective(played, self.placement[group], size)
             self._known[key] = self.count_split(group, split if self.links else as_served(self.design, split))
         return self._known[key]
 

@@ -151,7 +151,7 @@ def layer_transient(shapes: Shapes, kind: LayerKind) -> float:
     gates = 2 if model.gated else 1
     copies = 3 if _exchanges(shapes) else 1
     attention = copies * tokens * ((model.output_width + model.query_width) / t + 2 * shapes.kv_width)
-    attention += (shapes.query_npus - 1) * tokens * 2 * model.kv_width / t
+    attention += (shapes.query_npus - 1) * tokens * 2 * shapes.kv_width
     if p.context > 1 and p.context_communication == "ring":
         attention = max(attention, ring_transient(shapes))
     if kind.experts and moe:

@@ -113,7 +113,7 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
         query, value = model.qk_head_dim, model.v_head_dim
         seen = _computed(shapes, keys, windowed)
         flops = float(2 * heads * s * seen * (query + value))
-        kv = 2 * p.microbatch * keys * (shapes.kv_width if shapes.query_npus == 1 else model.kv_width / groups)
+        kv = 2 * p.microbatch * keys * shapes.kv_width * shapes.query_npus
         fused = (heads, s, seen, query), (heads, s, value, seen)
         traffic = shapes.width * (heads * s * (query + value) + kv)
         return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)
