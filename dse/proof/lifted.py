@@ -31,7 +31,7 @@ MOST_NETWORKS = 2_000
 """Lifted networks that jobs are refined on; with more, jobs of a transformer count by their compute alone."""
 MOST_SPLITS = 10_000
 """Splits of a budget that are bounded one by one."""
-_NO_MATTER = ("intra_dimension", "active_chunks", "priority")
+NO_MATTER = ("intra_dimension", "active_chunks", "priority")
 """Policies that bounds do not look at."""
 
 
@@ -94,7 +94,7 @@ def lifted_networks(
     rest = {key: value for key, value in template.items() if key not in JOB_SECTIONS}
     rest["cluster"] = _lift_cluster(rest["cluster"])
     if isinstance(system := rest.get("system"), Mapping):
-        rest["system"] = {key: value for key, value in system.items() if key not in _NO_MATTER}
+        rest["system"] = {key: value for key, value in system.items() if key not in NO_MATTER}
         if chunks and "chunks" in system:
             most = _extreme_value(system["chunks"], max)
             rest["system"]["chunks"] = min(int(most), MAX_CHUNKS - 1) if isinstance(most, int | float) else most

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from simcore.check.compute import compute_problems
-from simcore.check.network import cluster_problems, network_problems
+from simcore.check.network import KEPT, asked_beside_degrees, cluster_problems, network_problems
 from simcore.check.power import power_problems
 from simcore.check.reliability import reliability_problems
 from simcore.check.served import served_network_problems
@@ -21,6 +21,7 @@ from simcore.cost.price import price_problems
 from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.jobs import JobShare, shares_of
+from simcore.design.once import once_for
 from simcore.document.field import MOST_NPUS
 from simcore.document.form import format_value
 from simcore.document.problem import Path, Problem
@@ -43,9 +44,15 @@ def check(design: Design) -> list[Problem]:
     """Every problem of a well-formed design; empty where it can be simulated."""
     if design.jobs is not None:
         return _check_jobs(design)
-    problems = [*_check_network(design), *_check_system(design), *_check_job(design), *_check_rest(design)]
-    problems += network_problems(design) + price_problems(design)
+    before, after = _problems_around_job(design)
+    problems = [*before, *_check_job(design), *after, *network_problems(design), *price_problems(design)]
     return problems or [*compute_problems(design), *_check_sharing(design), *served_network_problems(design)]
+
+
+@once_for(asked_beside_degrees, KEPT)
+def _problems_around_job(design: Design) -> tuple[list[Problem], list[Problem]]:
+    """What is told before and after the problems of a job, whatever its degrees are."""
+    return [*_check_network(design), *_check_system(design)], [*_check_rest(design)]
 
 
 def _check_job(design: Design) -> Iterator[Problem]:

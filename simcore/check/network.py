@@ -5,7 +5,7 @@ As in `simcore.check`, each rule is one function from a design to the problems i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from simcore.collective import FLAT_RING, CustomAlgorithm
 from simcore.collective.data import find_misplaced
@@ -13,6 +13,8 @@ from simcore.design.algorithm import CUSTOM
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
 from simcore.design.lacked import lacked_by_libraries
+from simcore.design.once import once_for
+from simcore.design.same import Same
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.network import BLOCK_KEYS, TOPOLOGIES, Shape, Slice
 from simcore.network.routing import ROUTINGS
@@ -25,7 +27,7 @@ def network_problems(design: Design, part: bool = False) -> list[Problem]:
 
     `part`: the design is a job on a part of a cluster.
     """
-    problems = cluster_problems(design, part)
+    problems = [*(_cluster_problems(design, part=True) if part else cluster_problems(design))]
     if not problems:
         problems += _groups_that_fit(design)
     if not problems and design.system.algorithms:
@@ -33,8 +35,25 @@ def network_problems(design: Design, part: bool = False) -> list[Problem]:
     return problems
 
 
-def cluster_problems(design: Design, part: bool = False) -> list[Problem]:
-    """Those that are there whatever groups a job forms; `part`: see `network_problems`."""
+def asked_beside_degrees(design: Design) -> Hashable | None:
+    """All of a design but how its one job is spread: what rules of clusters look at, and one of a search has often."""
+    if design.jobs is not None:
+        return None
+    sections = design.cluster, design.system, design.software, design.cost, design.reliability, design.workload
+    return *map(Same, sections), design.hypothetical
+
+
+KEPT = 4096
+"""Clusters of which problems are kept."""
+
+
+@once_for(asked_beside_degrees, KEPT)
+def cluster_problems(design: Design) -> list[Problem]:
+    """Those that are there whatever groups a job forms; not to be changed."""
+    return _cluster_problems(design, part=False)
+
+
+def _cluster_problems(design: Design, part: bool) -> list[Problem]:
     problems = list(_check_blocks(design, part))
     if problems:
         return problems

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluate.pareto import front_mask
-from dse.proof.lifted import MOST_SPLITS, all_compositions
+from dse.proof.lifted import MOST_SPLITS, NO_MATTER, all_compositions
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import Gene, values_of_genes
 from dse.search.guided.repair import Look
@@ -24,8 +24,13 @@ from simcore.cost.linear import unit_price
 from simcore.design.design import Design
 from simcore.memory.plan import program_of
 
+Drawn = tuple[tuple[str, float], ...]
+
 SLOWER = 1.25
 """Splits that take longer than so many times the quickest are left out."""
+APART = 16
+"""One split in so many is bounded with what overlap costs before it is known which of the others need be."""
+_UNSEEN = frozenset(f"system.{policy}" for policy in NO_MATTER)
 
 
 @dataclass
@@ -33,8 +38,10 @@ class ShareCandidates:
     """Makes candidates with other shares of the same budget."""
 
     candidates: Candidates
-    _seen: set[tuple[tuple[str, float], ...]] = field(default_factory=set)
+    _seen: set[Drawn] = field(default_factory=set)
     """What was drawn beside the shares, of designs that were looked at."""
+    _best: dict[Drawn, list[int]] = field(default_factory=dict)
+    """The best splits, by what bounds look at of that."""
 
     def make_other_splits(self, parents: Sequence[Candidate | Look], count: int) -> Iterator[Candidate | None]:
         """Candidates of each of `parents` with up to `count` other splits of its budget; of each design once."""
@@ -48,7 +55,10 @@ class ShareCandidates:
             if rest in self._seen or compositions(*split_size(name)) > MOST_SPLITS:
                 continue
             self._seen.add(rest)
-            for index in _best_splits(parse_sound(parent.filled.document), name, gene, count):
+            looked_at = tuple(item for item in rest if item[0] not in _UNSEEN)
+            if looked_at not in self._best:
+                self._best[looked_at] = _best_splits(parse_sound(parent.filled.document), name, gene, count)
+            for index in self._best[looked_at]:
                 yield self.candidates.make({**values, name: index})
 
 
@@ -57,9 +67,27 @@ def _best_splits(design: Design, name: str, gene: Gene, count: int) -> list[int]
     if not is_linear(design) or not program_of(design).trained:
         return []
     ways = all_splits(design, name, gene)
-    family = family_of(design, ways)
-    seconds = Iteration.of(design, program_of(design)).seconds(family, {})
-    return spread_splits(seconds, prices_of(design, ways), count)
+    prices = prices_of(design, ways)
+    return spread_splits(_least_times(Iteration.of(design, program_of(design)), design, ways, prices), prices, count)
+
+
+def _least_times(
+    iteration: Iteration, design: Design, ways: NDArray[np.float64], prices: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The bound on each split `[ways]` [s]; infinite where it is slower than `SLOWER`, or another one beats it.
+
+    What overlap costs is most of the work, so it is asked for where the bound without it does not rule a split out.
+    """
+    loose, seconds = iteration.seconds(family_of(design, ways), {}, overlap=False), np.full(len(ways), np.inf)
+    wanted = front_mask(np.stack([loose, prices], axis=1))
+    wanted[::APART] = True
+    seconds[wanted] = iteration.seconds(family_of(design, ways[wanted]), {})
+    order = np.flatnonzero(wanted)[np.argsort(prices[wanted], kind="stable")]
+    quickest = np.array([np.inf, *np.minimum.accumulate(seconds[order])])
+    beaten = loose >= quickest[np.searchsorted(prices[order], prices)]  # by one that is cheaper
+    left = ~wanted & ~beaten & (loose <= SLOWER * seconds.min())
+    seconds[left] = iteration.seconds(family_of(design, ways[left]), {})
+    return seconds
 
 
 def all_splits(design: Design, name: str, gene: Gene) -> NDArray[np.float64]:
