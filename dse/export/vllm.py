@@ -15,6 +15,7 @@ from dse.export.base import Said, Target
 from dse.export.command_line import Arguments, npus_of_node, read_script, script
 from dse.export.described import describe
 from simcore.design.design import Design
+from simcore.document.field import NARROW
 from simcore.document.problem import InputError, Problem
 from simcore.workload.serving.document import InferenceWorkload
 
@@ -23,8 +24,8 @@ _EXPERTS, _EXCHANGE = "--enable-expert-parallel", "--all2all-backend"
 _REQUESTS, _LENGTH, _CACHE = "--max-num-seqs", "--max-model-len", "--kv-cache-dtype"
 _MODEL = '"${MODEL:?the folder or the name of a checkpoint}"'
 _RANK = "${NODE_RANK:-0}"
-_EXCHANGES = {"node": "deepep_low_latency", "rank": "pplx"}
-"""Who moves tokens to experts: once a node, or once for each expert."""
+_EXCHANGES = {"node": "deepep_high_throughput", "rank": "deepep_low_latency"}
+"""Who moves tokens to experts: once a node and on inside it, or to each NPU (DeepEP's two sets of kernels, of CUDA)."""
 _ELSEWHERE = {
     "workload.model": "the checkpoint that MODEL names",
     "workload.precision": "that of the checkpoint",
@@ -47,8 +48,9 @@ class Vllm(Target):
 
     def elsewhere(self, design: Design) -> Mapping[str, str]:
         """See `Target.elsewhere`."""
-        several = _servers(design) > 1
-        return _ELSEWHERE | ({"workload.global_batch": "those of all servers"} if several else {})
+        several = {"workload.global_batch": "those of all servers"} if _servers(design) > 1 else {}
+        chosen = {} if _has_kernels(design) else {"parallelism.dispatch": "vLLM chooses the exchange on these NPUs"}
+        return _ELSEWHERE | several | chosen
 
     def write(self, design: Design) -> str:
         """See `Target.write`."""
@@ -61,7 +63,7 @@ class Vllm(Target):
         said.give(_PIPELINE, p.pipeline)
         said.give(_DATA, copies)
         said.switch(_EXPERTS, p.expert > 1)
-        if p.expert > 1:
+        if p.expert > 1 and _has_kernels(design):
             said.give(_EXCHANGE, _EXCHANGES[p.dispatch or "rank"])
         said.give(_REQUESTS, -(-workload.global_batch // design.data))
         said.give(_LENGTH, workload.length)
@@ -83,7 +85,7 @@ class Vllm(Target):
         keys: dict[str, Any] = {"tensor": tensor, "pipeline": pipeline, "data": copies}
         if _EXPERTS in said:
             keys["expert"] = copies
-            keys["dispatch"] = next(way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE))
+            keys |= {"dispatch": way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE)}
         workload: dict[str, Any] = {"global_batch": (said.number(_REQUESTS) or 1) * copies}
         if _CACHE in said:
             workload["cache_precision"] = said.word(_CACHE)
@@ -100,6 +102,11 @@ class Vllm(Target):
             yield "on all nodes of a server but the first add --headless"
         if workload.batching == "static":
             yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
+
+
+def _has_kernels(design: Design) -> bool:
+    """Whether the kernels that move tokens to experts run on a design's NPUs."""
+    return design.cluster.npu.platform == "cuda"
 
 
 def _copies(design: Design) -> int:
@@ -125,6 +132,9 @@ def _refusals(design: Design) -> Iterator[Problem]:
     if p.expert > 1 and p.tensor > 1:
         expected = "1 beside expert: its expert groups take in the tensor groups, and hold whole experts"
         yield Problem(("parallelism", "tensor"), expected, str(p.tensor), fix)
+    cache = InferenceWorkload.of(design.workload).cache_precision
+    if cache in NARROW and cache != "fp8":
+        yield Problem(("workload", "cache_precision"), "fp8, 16 bits, or nothing", f"{cache}", fix)
     if copies > 1 and copies % _nodes(design):
         expected = f"whole nodes of copies: {copies} of them are on {_nodes(design)} nodes"
         yield Problem(("parallelism", "expert"), expected, str(p.expert), fix)

@@ -334,6 +334,8 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("batch", "batch {}", "workload.global_batch"),
     _simple_aspect("sequence", "sequence {}", "workload.sequence_length"),
     _simple_aspect("precision", "{}", "workload.precision"),
+    _simple_aspect("weights", "{} weights", "workload.weight_precision"),
+    _simple_aspect("cache", "{} cache", "workload.cache_precision"),
     _simple_aspect("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
     Aspect("NPUs", "{}", _NPU, _npus),
     Aspect("power cap", "capped at {}", ("cluster.power_cap",), _power_cap),

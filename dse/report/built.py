@@ -22,7 +22,7 @@ from dse.report.extras import say_nics, say_oversubscription
 from dse.report.scheduling import open_policies
 from dse.report.units import clean_text, format_percent
 
-_JOB = ("workload", "batch", "sequence", "precision")
+_JOB = ("workload", "batch", "sequence", "precision", "weights", "cache")
 _HOW = (
     *("ZeRO", "shard group", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "servers"),
     *("expert overlap", "tensor overlap", "partition", "placement", "expanded memory", "software"),

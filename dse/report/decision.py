@@ -67,8 +67,8 @@ from simcore.metrics import exponent_of
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
-_PLANNED = ("iteration_time", "time_to_train")
-"""Times by which a plan is made: never without how sure they are."""
+_PLANNED = ("iteration_time", "time_to_train", "time_to_first_token", "time_per_output_token")
+"""Times by which a plan or a promise is made: never without how sure they are."""
 _LEAVES_OUT_OLD = "('constraints: [staleness <= 0]' leaves such designs out)"
 
 
@@ -261,7 +261,7 @@ def _describe_slowest(record: StudyRecord, trial: TrialRecord) -> str:
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:
     """Objectives that are told with their interval.
 
-    The first one of time, those of the iteration and of the whole training, the first one of money that depends on it,
+    The first one of time, those that plans and promises are made by, the first one of money that depends on it,
     and the first one of money alone.
     """
     sure = [o for o in record.objectives if interval_of(o, summary, trial)]

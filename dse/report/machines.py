@@ -38,8 +38,7 @@ def describe_machines(record: StudyRecord, summary: Summary) -> str:
     own = None if built is None else built.design
     found = [machine for machine in machines if machine.name != machine_of(own)]
     told = _describe_found(record, "Other machines, by the best designs found on them", found, _precision(own))
-    if found:
-        told = f"{told}{_describe_built(own, scenarios.built)}."
+    told = _with_built(told, own, scenarios.built)
     stacks = [_on_machine(stack, own) for stack in sorted(scenarios.stacks, key=lambda stack: -stack.on_front)]
     beside = _describe_found(record, "Other stacks, by the best designs found with them", stacks)
     barred = [
@@ -81,10 +80,23 @@ def _shortly(why: str) -> str:
     return clean_text(f"{wrong}; try {part}" if "'domain:" in part else wrong)
 
 
-def _describe_built(own: Mapping[str, Any] | None, built: Mapping[str, float]) -> str:
-    """How often a design on the machine to build, which the document `own` has, belongs on the front."""
-    name = machine_of(own)
-    return f"; {clean_text(name)}, which is to be built, in {format_percent(built[name])}" if name in built else ""
+def _with_built(told: str, own: Mapping[str, Any] | None, built: Mapping[str, float]) -> str:
+    """What is `told` of other machines, and how often a design on each of the front's belongs there.
+
+    One of these is to be built: that of the document `own`.
+    """
+    each = [
+        f"{clean_text(name)}{', which is to be built,' if name == machine_of(own) else ''} in {format_percent(share)}"
+        for name, share in sorted(built.items(), key=lambda item: -item[1])
+    ]
+    more = f" and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
+    beside = f"{', '.join(each[:_SHOWN])}{more}"
+    if len(each) > 1:
+        where = "of the front's own, " if told else "Machines of the front, by the scenarios in which they belong there: "
+        beside = f"{where}{beside}"
+    if not told:
+        return f"{beside}." if len(each) > 1 else ""
+    return f"{told}; {beside}." if beside else f"{told}."
 
 
 def _built(record: StudyRecord, summary: Summary) -> TrialRecord | None:

@@ -126,7 +126,9 @@ def _shares(outcome: Result) -> list[tuple[str, float]]:
     """Parts of at least `_WORTH_SAYING` and their shares of the iteration, the largest first."""
     if outcome.iteration_time_s <= 0:
         return []
-    shares = [(part, time / outcome.iteration_time_s) for part, time in breakdown(outcome).items()]
+    named = {"expert communication": "exchange of embeddings"} if outcome.throughput_counts == "samples" else {}
+    spent = breakdown(outcome).items()
+    shares = [(named.get(part, part), time / outcome.iteration_time_s) for part, time in spent]
     return sorted((pair for pair in shares if pair[1] >= _WORTH_SAYING), key=lambda pair: -pair[1])
 
 

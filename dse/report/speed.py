@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
-from dse.report.units import clean_text, format_percent, format_with_unit, short_label
+from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, short_label
 from dse.space.constraint import parse_constraints
 from simcore.metrics import METRICS, exponent_of
+
+
+_BY_TOKEN = ("cost_per_token", "throughput", "energy_per_token")
+"""Metrics by token, which are those that a server makes."""
 
 
 def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
@@ -20,7 +24,18 @@ def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
         for name in named
         if exponent_of(name, "time") and name not in asked and (value := values.get(name)) is not None
     ]
+    if asked.intersection(_BY_TOKEN):
+        told += _describe_tokens(trial)
     used, serves = values.get("mfu"), values.get("time_to_first_token") is not None
     if used and not serves and "mfu" not in {*asked, *named}:
         told.append(f"MFU {format_percent(used)}")
     return ", ".join(told)
+
+
+def _describe_tokens(trial: TrialRecord) -> list[str]:
+    """`tokens are those made, each after 128 read`, of a model that is served."""
+    workload = (trial.design or {}).get("workload") or {}
+    read, made = workload.get("prompt_length"), workload.get("output_length")
+    if not isinstance(read, int) or not isinstance(made, int):
+        return []
+    return [f"tokens are those made, each after {format_brief(read / made)} read"]

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -34,6 +34,7 @@ from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import describe_error
 from simcore.document.problem import InputError, InputWarning, Path, Problem, Refusal, suggest_nearest
 from simcore.document.text import Document, read_document
+from simcore.workload.serving.document import WeightPrecision
 
 _STAND_INS: dict[str, Any] = {
     "npu": "a100-80gb",
@@ -180,6 +181,8 @@ def _translate_error(entry: Any) -> Problem:
     elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
+        if path[-2:] == ("workload", "precision") and entry["input"] in get_args(WeightPrecision):
+            fix = f"weights alone have so few bits: 'weight_precision: {entry['input']}' where a model is served"
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
     elif kind == "missing" and (section := next((part for part in path[:-1] if part in _PRESETS), None)) is not None:
@@ -278,6 +281,8 @@ def _independent_problems(problems: list[Problem], broken: list[Problem]) -> lis
     telling = {key for form in KINDS.values() for key in form.keys}.difference(_STAND_INS)
     if any(path[-2:-1] == ("workload",) and path[-1] in telling for path in paths):
         paths += [("workload",), ("parallelism",)]  # nor anything about a workload whose kind was set aside
+    if any(path[-1:] == ("npu",) for path in paths):
+        paths += [("workload", "precision"), ("cluster", "power_cap")]  # nor what another NPU would not do
     batches = [path for path in paths if path[-2:] == ("workload", "global_batch")]
     paths += [(*path[:-2], "parallelism", "microbatch") for path in batches]  # nor the microbatch without the batch
     return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

@@ -7,9 +7,10 @@ units of their own, fewer than tensor cores have, so that short heads are slower
 section 3). A tile takes that for its keys and for `depth` more. Waves are as of matrix products
 (`simcore.compute.matmul`). A tile loads before it multiplies, and stores after it: bytes add to arithmetic.
 
-Few queries of many keys (decoding) fill one tensor-core instruction instead of a tile; their keys stream as any other
-operator's bytes do, and may be cut into parts, `LEAST_KEYS` or more each, up to where the device is filled (Dao et al.
-2023, Flash-Decoding), which a second kernel joins.
+Queries that fill no more than one tile, of many keys (decoding: the heads that share keys), fill as many tensor-core
+instructions as they need instead; their keys stream as any other operator's bytes do, and may be cut into parts,
+`LEAST_KEYS` or more each, up to where the device is filled (Dao et al. 2023, Flash-Decoding; FlashMLA does the same for
+the 128 heads of DeepSeek-V3), which a second kernel joins.
 
 The backward pass does five products in place of two, at `backward` of the forward pass's rate. No time falls below
 FLOPs / (limit x sustained x peak).
@@ -31,7 +32,7 @@ from simcore.design.npu import Npu
 ROWS = 128.0
 """Queries of a tile: FlashAttention's on all generations (Dao 2023; Shah et al. 2024)."""
 INSTRUCTION = 16.0
-"""Rows of the smallest tensor-core product, which so few queries fill (PTX ISA, mma.m16n8k16)."""
+"""Rows of the smallest tensor-core product (PTX ISA, mma.m16n8k16)."""
 LEAST_KEYS = 256.0
 """Keys of a part, at least (*assumed*: two blocks of 128)."""
 FORWARD = 2
@@ -65,6 +66,11 @@ def attention_machine(npu: Npu, curve: AttentionCurve, memory: float, peak: floa
     return AttentionMachine(float(npu.multiprocessors), *shares, rate, loading, streaming, curve.kernel)
 
 
+def decodes_keys(queries: float, keys: float) -> bool:
+    """Whether a kernel of so many queries and keys of a head decodes: its keys, not its queries, are spread."""
+    return queries <= INSTRUCTION or (queries <= ROWS and keys >= LEAST_KEYS)
+
+
 @lru_cache(maxsize=65536)
 def attention_seconds(
     machine: AttentionMachine, fused: tuple[tuple[float, float, float, float], ...], moved: float
@@ -95,8 +101,8 @@ def _time(shape: Floats, moved: float, machine: Floats) -> Any:
     heads, queries, keys, work, back = shape[0], shape[1], shape[2], shape[3], shape[4]
     multiprocessors, limit, softmax, depth, wave = machine[0], machine[1], machine[2], machine[3], machine[4]
     backward, rate, loading, streaming, kernel = machine[5], machine[6], machine[7], machine[8], machine[9]
-    few = queries <= INSTRUCTION and keys >= LEAST_KEYS
-    rows = INSTRUCTION if few else ROWS
+    few = queries <= ROWS and keys >= LEAST_KEYS
+    rows = INSTRUCTION * ceil(queries / INSTRUCTION) if few else ROWS
     filled = heads * ceil(queries / rows) / multiprocessors
     waves = wave * ceil(filled) + (1.0 - wave) * max(filled, 1.0)
     parts = max(1.0, floor(min(1.0 / filled, keys / LEAST_KEYS))) if few else 1.0

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from simcore.compute.attention import INSTRUCTION, AttentionMachine, attention_machine, attention_seconds
+from simcore.compute.attention import AttentionMachine, attention_machine, attention_seconds, decodes_keys
 from simcore.compute.base import OperatorTimes
 from simcore.compute.matmul import MatmulMachine, apart_seconds, machine_of, product_seconds
 from simcore.design.curve import Curve
@@ -77,11 +77,11 @@ class Roofline(OperatorTimes):
 
     def _data_sheet_seconds(self, operator: Compute) -> float:
         npu = self.npu
-        moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
+        moving = operator.bytes / npu.streaming_rate
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         fused = operator.kind == "flash" and not npu.is_ideal
-        decodes = fused and bool(operator.fused) and operator.fused[0][1] <= INSTRUCTION
+        decodes = fused and bool(operator.fused) and decodes_keys(*operator.fused[0][1:3])
         missed = 0.0 if decodes else npu.gemm.half
         computing = (operator.padding * operator.flops + missed) / (npu.gemm.limit * self._sustained(operator.kind))
         if fused:

@@ -55,7 +55,7 @@ class SystolicTimes(OperatorTimes):
     def seconds(self, operator: Compute) -> float:
         """See `OperatorTimes.seconds`. Raises `ValueError` for a product without a shape."""
         npu = self.npu
-        moving = operator.bytes / (npu.memory.bandwidth * npu.memory.efficiency)
+        moving = operator.bytes / npu.streaming_rate
         if operator.kind == "memory" or operator.flops == 0:
             return moving + npu.overhead
         cycles = 0

@@ -163,6 +163,12 @@ class Npu(Frozen):
         return Programmed(self.name, self.platform)
 
     @property
+    def streaming_rate(self) -> float:
+        """Bytes that operators move in a second which only move bytes, however long the kernel is [B/s]."""
+        systolic = self.compute is not None and self.compute.systolic is not None
+        return self.memory.bandwidth * (self.memory.efficiency if self.curve is None or systolic else self.curve.memory)
+
+    @property
     def is_ideal(self) -> bool:
         """Whether kernels take their roofline and no more: the NPU of many papers, which no software slows."""
         return self.curve is None and not self.overhead

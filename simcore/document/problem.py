@@ -153,6 +153,11 @@ _ABBREVIATED = {
     "time": "iteration_time",
     "cost": "cost.total",
     "price": "cost.total",
+    "ttft": "time_to_first_token",
+    "tpot": "time_per_output_token",
+    "itl": "time_per_output_token",
+    "tokens_per_second": "throughput",
+    "tps": "throughput",
 }
 """What others call a key or a metric."""
 _SLIP = 0.9

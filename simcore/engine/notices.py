@@ -28,6 +28,11 @@ WIDE_SERVED = (
     "the other, and read prompts on NPUs of their own; here they do neither, so that such designs gain less"
 )
 """What else is said of them: what large mixtures are served with."""
+TOGETHER = (
+    "prompts of copies that share experts: all copies read theirs at the same time here, and where prompts come one by "
+    "one all wait for each, so that tokens come later"
+)
+"""What is said of them where prompts are read between tokens."""
 
 
 PCIE = 64e9
@@ -49,6 +54,8 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     yield from unmodelled_penalties(design)
     if design.parallelism.expert > 1:
         yield from (UNEVEN,) if kind.trained else (UNEVEN_SERVED, WIDE_SERVED)
+        if getattr(design.workload, "batching", "") == "continuous":
+            yield TOGETHER
     if kind.uneven and design.cluster.npus > 1:
         yield kind.uneven
     if _offloads_over_pcie(design):

@@ -87,7 +87,7 @@ def apply_expanded_memory(design: Design, program: Program) -> Program:
     reach = own_reach(expanded)
     bandwidth = reach.rate * expanded.shared_by * edge_share(design)
     expanded = expanded.model_copy(update={"bandwidth": bandwidth, "latency": reach.latency})
-    own = design.cluster.running_npu.memory.bandwidth * design.cluster.npu.memory.efficiency
+    own = design.cluster.running_npu.streaming_rate
     if expanded.spills:
         memory = memory_of(design, program)
         share = (memory.expanded or 0.0) / (memory.reserved - bytes_beside_tensors(design))

@@ -26,7 +26,7 @@ from simcore.program import Compute, ModelPart, Operator, Program, Segment
 from simcore.workload.base import Sample
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
-from simcore.workload.serving.weights import end_width, layer_bytes, with_held_weights
+from simcore.workload.serving.weights import end_width, layer_bytes, wide_precision, with_held_weights
 from simcore.workload.transformer import layers
 from simcore.workload.transformer.counts import attention_flops, layers_by_kind, token_flops
 from simcore.workload.transformer.document import TransformerWorkload
@@ -97,7 +97,7 @@ class _Builder:
     @cached_property
     def cache_width(self) -> float:
         """Bytes of one number of the cache."""
-        return BYTES[self.workload.cache_precision or self.workload.precision]
+        return BYTES[self.workload.cache_precision or wide_precision(self.workload)]
 
     def around(self, kind: LayerKind) -> tuple[Operator, ...]:
         """A layer's forward pass of one token of each request, its attention against itself."""
@@ -112,16 +112,22 @@ class _Builder:
             prompts = self.prompts
             made = replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
             return with_held_weights(made, self.workload)
-        context = self._seen(self.workload.prompt_length + token, kind)
+        context = self._attended(self.workload.prompt_length + token, kind)
         if (kind, context) not in self._decoding:  # attention reads the cache, and no weights
             attention = decode_attention(self.one, context, self.cache_width)
             self._decoding[kind, context] = replaced(self.around(kind), attention)
         return self._decoding[kind, context]
 
-    def _seen(self, context: int, kind: LayerKind) -> int:
-        """Of the tokens before one, those that a layer attends to and keeps."""
+    def _attended(self, context: int, kind: LayerKind) -> int:
+        """Tokens that a layer's attention of a further token reads, itself among them.
+
+        Where it attends to chunks the mean of all further tokens: requests of a batch are at different places of one.
+        """
         window = self.workload.model.window
-        return window.kept(context) if window and kind.windowed else context
+        if window is None or not kind.windowed:
+            return context
+        further = further_contexts(self.workload)
+        return round(window.attended(further) / len(further)) if window.chunked else window.kept(context)
 
     def hidden(self, token: int) -> float:
         """Bytes of the hidden states of the pass that makes token `token` + 1."""
@@ -197,7 +203,8 @@ class _Builder:
     def cache(self, requests: int, runs: Runs) -> float:
         """Bytes of the cache of a stage's layers for all requests of an NPU, when they end."""
         kept = cache_heads(self.workload.model, self.parallelism.tensor)
-        tokens = sum(count * self._seen(self.workload.length, kind) for kind, count in runs)
+        length, window = self.workload.length, self.workload.model.window
+        tokens = sum(count * (window.kept(length) if window and kind.windowed else length) for kind, count in runs)
         return requests * tokens * kept.heads * kept.width * self.cache_width
 
 
@@ -322,6 +329,11 @@ def served_flops(workload: InferenceWorkload, flash: bool = False) -> float:
 def _attended(workload: InferenceWorkload) -> int:
     """Tokens of the cache that the further tokens of a request attend to, over them and over all layers."""
     model, window = workload.model, workload.model.window_of(workload.length)
-    contexts = range(workload.prompt_length + 1, workload.length)
+    contexts = further_contexts(workload)
     windowed = model.windowed_layers(workload.length)
-    return (model.layers - windowed) * sum(contexts) + (windowed * sum(map(window.kept, contexts)) if window else 0)
+    return (model.layers - windowed) * sum(contexts) + (windowed * window.attended(contexts) if window else 0)
+
+
+def further_contexts(workload: InferenceWorkload) -> range:
+    """The tokens of a request up to each further one, itself among them."""
+    return range(workload.prompt_length + 1, workload.length)

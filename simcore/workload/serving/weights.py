@@ -8,7 +8,7 @@ experts all but the routed experts (gpt-oss, arXiv 2508.10925, section 2.1; NVID
 
 from __future__ import annotations
 
-from simcore.document.field import BYTES, NARROW
+from simcore.document.field import BYTES, NARROW, Precision
 from simcore.program import Compute, Operator
 from simcore.workload.serving.document import InferenceWorkload, WeightPrecision
 from simcore.workload.transformer.layers import CORE_PRODUCTS
@@ -29,32 +29,44 @@ _WIDE = frozenset({*CORE_PRODUCTS, "router", "absorb-keys", "expand-values"})
 
 def layer_bytes(workload: InferenceWorkload, own: float, routed: float) -> float:
     """Bytes of a layer's parameters: `own` numbers that all requests meet, and `routed` ones of experts."""
-    width = BYTES[workload.precision]
+    width = _held_width(workload.precision)
     held = width if workload.weight_precision is None else WEIGHT_BYTES[workload.weight_precision]
     return own * (width if workload.model.mixture_of_experts else held) + routed * held
 
 
+def _held_width(precision: Precision) -> float:
+    """Bytes of a weight that is held as products take it: of 4 bits with its share of a scale."""
+    return WEIGHT_BYTES["nvfp4"] if precision == "nvfp4" else BYTES[precision]
+
+
+def wide_precision(workload: InferenceWorkload) -> str:
+    """The precision of what servers do not narrow with the products: embedding, head and, unless given, the cache."""
+    return "bf16" if workload.precision in NARROW else workload.precision
+
+
 def end_width(workload: InferenceWorkload) -> float:
-    """Bytes of a number of the embedding and of the head: 16 bits beside narrow products."""
-    return BYTES["bf16"] if workload.precision in NARROW else BYTES[workload.precision]
+    """Bytes of a number of the embedding and of the head."""
+    return BYTES[wide_precision(workload)]
 
 
 def with_held_weights(operators: tuple[Operator, ...], workload: InferenceWorkload) -> tuple[Operator, ...]:
     """The operators of a layer, whose products read weights as they are held."""
-    if workload.weight_precision is None:
+    own, held = workload.precision, workload.weight_precision
+    width = _held_width(own) if held is None else WEIGHT_BYTES[held]
+    if width == BYTES[own]:
         return operators
-    less = BYTES[workload.precision] - WEIGHT_BYTES[workload.weight_precision]
-    return tuple(_narrowed(op, less) if _has_held_weights(op, workload) else op for op in operators)
+    return tuple(_narrowed(op, BYTES[own] - width) if _has_held_weights(op, workload) else op for op in operators)
 
 
 def _has_held_weights(operator: Operator, workload: InferenceWorkload) -> bool:
     if not isinstance(operator, Compute) or operator.kind != "gemm":
         return False
-    return operator.name in _EXPERTS if workload.model.mixture_of_experts else operator.name not in _WIDE
+    experts_alone = workload.model.mixture_of_experts and workload.weight_precision is not None
+    return operator.name in _EXPERTS if experts_alone else operator.name not in _WIDE
 
 
 def _narrowed(operator: Operator, less: float) -> Operator:
-    """A product [m,k]x[k,n] that reads `less` bytes of each weight."""
+    """A product [m,k]x[k,n] that reads `less` bytes of each weight, or more where that is negative."""
     assert isinstance(operator, Compute)
     assert operator.shape is not None
     batch, _, n, k = operator.shape

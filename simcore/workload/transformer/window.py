@@ -53,5 +53,19 @@ class Window(Frozen):
         return seen if self.chunked else min(seen + TILE, sequence / 2)
 
     def kept(self, context: int) -> int:
-        """Of the tokens before one, those that a cache keeps for it."""
+        """Of so many tokens, those that a cache keeps for the next one."""
         return min(context, self.tokens)
+
+    def attended(self, contexts: range) -> int:
+        """Tokens that decoding attends to, where the tokens so far, the one at work among them, are `contexts` in turn.
+
+        Those of all of them together.
+        """
+        if not self.chunked:
+            return sum(map(self.kept, contexts))
+        return self._attended_up_to(contexts.stop - 1) - self._attended_up_to(contexts.start - 1)
+
+    def _attended_up_to(self, context: int) -> int:
+        """Of chunks, with every context from 1 to that one: each token attends to those of its own chunk so far."""
+        whole, rest = divmod(context, self.tokens)
+        return (whole * self.tokens * (self.tokens + 1) + rest * (rest + 1)) // 2

@@ -61,7 +61,7 @@ def test_a_server_of_several_nodes_shares_out_its_copies() -> None:
     assert said.number("--data-parallel-size") == 32
     assert "--data-parallel-size-local=8" in said
     assert "--enable-expert-parallel" in said
-    assert said.word("--all2all-backend") == "deepep_low_latency"
+    assert said.word("--all2all-backend") == "deepep_high_throughput"
     assert said.number("--max-num-seqs") == 16
     assert said.number("--max-model-len") == 2500
     assert "on all nodes of a server but the first add --headless" in export(DESIGNS["experts over all"], "vllm").notes

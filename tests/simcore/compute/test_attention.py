@@ -52,7 +52,7 @@ def test_a_faster_npu_is_never_slower(
 
 @given(ANY, SIZES, SIZES, SIZES, st.integers(0, 2))
 def test_more_attention_takes_no_less(name: str, heads: int, queries: int, keys: int, axis: int) -> None:
-    sizes = [heads, max(17, queries), keys]
+    sizes = [heads, max(129, queries), keys]  # fewer decode: more keys are cut into more parts
     larger = [2 * size if i == axis else size for i, size in enumerate(sizes)]
     first, second = (seconds(attention(*some, 128), NPUS[name]) for some in (sizes, larger))
     assert first <= second * (1 + 1e-12)
@@ -86,3 +86,12 @@ def test_decoding_is_bound_by_the_cache() -> None:
     operator = attention(8, 1, 256 * LEAST_KEYS, 128)
     streaming = operator.bytes / (npu.memory.bandwidth * npu.curve.memory)
     assert seconds(operator) == pytest.approx(streaming + 2 * npu.curve.attention.kernel, rel=0.5)
+
+
+@pytest.mark.parametrize("name", NPUS)
+@pytest.mark.parametrize("queries", [16, 29, 64, 128])
+def test_decoding_with_any_number_of_heads_a_cache_spreads_its_keys(name: str, queries: int) -> None:
+    """The heads that share a cache fill one tile: 16 of a group, or all 128 of DeepSeek-V3 on one NPU."""
+    times = [seconds(attention(1, queries, keys, 512), NPUS[name]) for keys in (8192, 16384, 32768)]
+    assert times[2] < 2 * times[0]
+    assert times[2] < 4 * seconds(attention(1, 1, 32768, 512), NPUS[name])
