@@ -66,6 +66,7 @@ from simcore.reliability.goodput import Interruptions, interruptions
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.placement import place
 from simcore.workload.base import Totals, kind_of
+from simcore.workload.data_parallel import optimizer_bytes
 
 Bounds = dict[str, float | None]
 BoundsAt = Callable[[Design, Mapping[str, float], float, Program | None], Bounds]
@@ -288,7 +289,8 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
         return bounds(figures, known)
     seconds = operator_times(npu, workload.precision, (0.0, 0.0)).least(totals.flops) / npus
     kept = BYTES[workload.gradient_precision or "fp16"] if trained else 0
-    states = model_states(totals.parameters / npus, 1, 0, BYTES[workload.precision], kept)
+    width = BYTES[workload.precision]
+    states = model_states(totals.parameters / npus, 1, 0, width, kept, optimizer_bytes(width))
     weights = states.weights if totals.weights is None else totals.weights / npus
     held = weights + (states.gradients + states.optimizer if trained else 0.0)
     figures = replace(figures, seconds=seconds, energy=figures.power * seconds, samples=totals.samples)

@@ -51,7 +51,7 @@ class EightBit(Frozen):
     recipe: Literal["delayed", "current", "block"] = "delayed"
     """Scales are those of earlier iterations; of the tensor itself, which is read once more; or of blocks of it."""
     gather: Flag = True
-    """Sharded parameters are gathered in 8 bits, else in 16."""
+    """Sharded parameters are in 8 bits where products are; else in 16, beside their 8-bit copies."""
 
 
 class StackMemory(Frozen):

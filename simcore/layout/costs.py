@@ -21,13 +21,14 @@ from simcore.document.field import BYTES
 from simcore.engine.fast.lower import Lowering
 from simcore.engine.fast.solo import rehearse
 from simcore.engine.fast.state import ALONE, locate_type, new_state
-from simcore.memory.footprint import model_states, weight_bytes
+from simcore.memory.footprint import model_states
 from simcore.program import Category, Compute, Operator, Start, Wait, Waits
 from simcore.schedule import SCHEDULES
 from simcore.system.chunks import PICOSECONDS
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import place
-from simcore.workload.data_parallel import Amount, Unit
+from simcore.workload.data_parallel import Amount, Unit, optimizer_bytes
+from simcore.workload.held import held_bytes
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.further_tokens import further_kind
 from simcore.workload.transformer.known_layers import BATCH_ASIDE
@@ -295,11 +296,11 @@ def _predicts(builder: PartBuilder, kind: PartKind) -> bool:
 def _states(design: Design, amount: Amount) -> tuple[float, float]:
     """Bytes of the model states of so many parameters, and of the weights among them."""
     workload, p = design.workload, design.parallelism
-    weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
+    its = held_bytes(design), BYTES[workload.gradient_precision], optimizer_bytes(BYTES[workload.precision])
     over = (design.sharding_npus, design.expert_sharding_npus)
     each = [
         model_states(
-            parameters, shards, p.zero, weight, gradient, not p.reduces_each, p.gathers in ("microbatch", "once")
+            parameters, shards, p.zero, *its, not p.reduces_each, p.gathers in ("microbatch", "once")
         )
         for parameters, shards in zip(amount.each, over, strict=True)
     ]

@@ -22,13 +22,14 @@ import numpy as np
 
 from simcore.design.design import Design
 from simcore.design.same import Same
-from simcore.document.field import BYTES, NARROW
+from simcore.document.field import BYTES
 from simcore.memory.serving import serving_memory
 from simcore.program import ModelPart, Program
 from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import kept_after
 from simcore.workload.data_parallel import optimizer_bytes
+from simcore.workload.held import held_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +47,21 @@ def model_states(
     zero: int,
     weight_bytes: float,
     gradient_bytes: float,
+    optimizer_bytes: float,
     local_gradients: bool = False,
     stays_gathered: bool = False,
 ) -> States:
     """States of `parameters` (per tensor-pipeline shard) under ZeRO stage `zero` over `data` NPUs.
 
-    A weight of `weight_bytes` is in fp32 where these are four (see `weight_bytes`).
+    Of each `weight_bytes` for itself and its copies (`simcore.workload.held`), `gradient_bytes` for its gradient, and
+    `optimizer_bytes` that its optimizer keeps (`simcore.workload.data_parallel.optimizer_bytes`).
     """
     gathered = 1.0 if stays_gathered and zero >= 3 and data > 1 else 0.0
     return States(
         weights=parameters * weight_bytes * (gathered + 1 / (data if zero >= 3 else 1)),
         gradients=parameters * gradient_bytes / (data if zero >= 2 and not local_gradients else 1),
-        optimizer=parameters * optimizer_bytes(weight_bytes) / (data if zero >= 1 else 1),
+        optimizer=parameters * optimizer_bytes / (data if zero >= 1 else 1),
     )
-
-
-def weight_bytes(precision: str) -> float:
-    """Bytes of a weight: narrow ones are held twice, by rows and by columns, as their products read them."""
-    return (2 if precision in NARROW else 1) * BYTES[precision]
 
 
 def stage_memory(design: Design, program: Program, stage: int) -> Memory:
@@ -73,10 +71,10 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     experts = sum(part.expert_parameters for part in parts)
     apart = [states for part in parts for states in part.apart]
     own = sum(part.parameters for part in parts) - experts - sum(parameters for parameters, _ in apart)
-    weight, gradient = weight_bytes(workload.precision), BYTES[workload.gradient_precision]
+    each = held_bytes(design), BYTES[workload.gradient_precision], optimizer_bytes(BYTES[workload.precision])
     local, stays = not p.reduces_each, p.gathers in ("microbatch", "once")
     shared = [(own, design.sharding_npus), (experts, design.expert_sharding_npus), *apart]
-    states = [model_states(held, over, p.zero, weight, gradient, local, stays) for held, over in shared]
+    states = [model_states(held, over, p.zero, *each, local, stays) for held, over in shared]
     activations = _kept_bytes(program, stage, parts)
     if p.expert_overlap and program.microbatches > 1:  # a forward pass beside each backward pass
         activations += (SCHEDULES[program.schedule].pairs or 0) * max(part.activations for part in parts)

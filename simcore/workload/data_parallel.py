@@ -27,6 +27,7 @@ from simcore.design.design import Design
 from simcore.design.layer_range import Degrees
 from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Segment, Start, Wait, Waits
+from simcore.workload.held import gathered_bytes
 
 MASTER_BYTES = 12
 """fp32 master copy, momentum and variance of a parameter (Adam)."""
@@ -212,7 +213,7 @@ class DataParallel:
 
     def _gather(self, amount: Amount, waits: Waits) -> tuple[Operator, ...]:
         """The whole parameters, of which each NPU has updated (or keeps, or loads) its shard."""
-        kind, width = "load" if self._streams else "all_gather", self._precisions[0]
+        kind, width = "load" if self._streams else "all_gather", gathered_bytes(self.design)
         return tuple(
             Start(kind, group.name, parameters / group.shards * width, waits)
             for group, parameters in self._each(amount)
@@ -337,10 +338,10 @@ class DataParallel:
         gathered for longer counts as weights). Sharded gradients are whole in the piece that computes them and in the
         bucket that is being reduced.
         """
-        p, (weight, gradient) = self.design.parallelism, self._precisions
+        p, gradient = self.design.parallelism, self._precisions[1]
         if self._alone:
             return 0.0
-        used = 2 * weight * largest if p.gathers == "twice" else 0.0
+        used = 2 * gathered_bytes(self.design) * largest if p.gathers == "twice" else 0.0
         return used + (gradient * largest + max(gradient * largest, p.bucket) if p.reduces_each else 0.0)
 
     def sharded(self, held: Amount) -> float:

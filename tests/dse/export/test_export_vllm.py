@@ -78,7 +78,7 @@ def test_a_model_in_stages_on_two_nodes_is_one_server_and_its_copy_another() -> 
 def test_a_group_of_experts_is_a_server() -> None:
     exported = export(DESIGNS["experts over some"], "vllm")
     said, _ = read_script(exported.text)
-    assert (said.number("--data-parallel-size"), said.word("--all2all-backend")) == (16, "pplx")
+    assert (said.number("--data-parallel-size"), said.word("--all2all-backend")) == (16, "deepep_low_latency")
     assert "a server is 16 NPUs: start 4 of them behind one address" in exported.notes
 
 

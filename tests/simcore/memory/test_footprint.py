@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def states(parameters: float, data: int, zero: int, gradient: int = 2) -> float:
-    found = model_states(parameters, data, zero, 2, gradient)
+    found = model_states(parameters, data, zero, 2, gradient, 12)
     return found.weights + found.gradients + found.optimizer
 
 

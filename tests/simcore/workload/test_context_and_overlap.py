@@ -294,7 +294,7 @@ def test_eight_bit_precision_halves_the_inputs_of_products_and_nothing_else() ->
         from designs import npu as round_npu
 
         document = training(
-            {"flash_attention": True},
+            {"flash_attention": True, "zero": 1},
             [dimension(size=1)],
             workload={"precision": precision, "gradient_precision": "fp32", "model": model(bias=False)},
             accelerator=round_npu(**npu),
