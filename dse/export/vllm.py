@@ -85,7 +85,8 @@ class Vllm(Target):
         keys: dict[str, Any] = {"tensor": tensor, "pipeline": pipeline, "data": copies}
         if _EXPERTS in said:
             keys["expert"] = copies
-            keys |= {"dispatch": way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE)}
+            way = next((way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE)), None)
+            keys |= {} if way is None else {"dispatch": way}
         workload: dict[str, Any] = {"global_batch": (said.number(_REQUESTS) or 1) * copies}
         if _CACHE in said:
             workload["cache_precision"] = said.word(_CACHE)

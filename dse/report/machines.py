@@ -92,7 +92,9 @@ def _with_built(told: str, own: Mapping[str, Any] | None, built: Mapping[str, fl
     more = f" and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
     beside = f"{', '.join(each[:_SHOWN])}{more}"
     if len(each) > 1:
-        where = "of the front's own, " if told else "Machines of the front, by the scenarios in which they belong there: "
+        where = (
+            "of the front's own, " if told else "Machines of the front, by the scenarios in which they belong there: "
+        )
         beside = f"{where}{beside}"
     if not told:
         return f"{beside}." if len(each) > 1 else ""

@@ -8,7 +8,6 @@ from dse.report.units import clean_text, format_brief, format_percent, format_wi
 from dse.space.constraint import parse_constraints
 from simcore.metrics import METRICS, exponent_of
 
-
 _BY_TOKEN = ("cost_per_token", "throughput", "energy_per_token")
 """Metrics by token, which are those that a server makes."""
 

@@ -185,6 +185,8 @@ def _translate_error(entry: Any) -> Problem:
             fix = f"weights alone have so few bits: 'weight_precision: {entry['input']}' where a model is served"
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
+    elif kind == "missing" and path == ("cluster", "dimensions"):
+        fix = "add a 'fabric' of the catalogue (dse catalogue fabrics) and 'npus', or list 'dimensions'"
     elif kind == "missing" and (section := next((part for part in path[:-1] if part in _PRESETS), None)) is not None:
         fix += f", or to '{section}' a 'base', an entry of the catalogue whose other keys hold"
     return Problem(path, expected, found, fix)

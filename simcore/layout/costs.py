@@ -299,9 +299,7 @@ def _states(design: Design, amount: Amount) -> tuple[float, float]:
     its = held_bytes(design), BYTES[workload.gradient_precision], optimizer_bytes(BYTES[workload.precision])
     over = (design.sharding_npus, design.expert_sharding_npus)
     each = [
-        model_states(
-            parameters, shards, p.zero, *its, not p.reduces_each, p.gathers in ("microbatch", "once")
-        )
+        model_states(parameters, shards, p.zero, *its, not p.reduces_each, p.gathers in ("microbatch", "once"))
         for parameters, shards in zip(amount.each, over, strict=True)
     ]
     weights = sum(states.weights for states in each)

@@ -36,7 +36,7 @@ class InferenceWorkload(Workload):
     weight_precision: WeightPrecision | None = None
     """Of the weights of layers in memory, in a mixture those of its routed experts; `precision` unless given."""
     cache_precision: Precision | None = None
-    """Of the keys and values; unless given that of the model, and bf16 where that computes in fewer bits (vLLM's `auto`)."""
+    """Of the keys and values; unless given that of the model, and bf16 beside narrower products (vLLM's `auto`)."""
 
     @property
     def length(self) -> int:

@@ -11,15 +11,17 @@ from tiny_spaces import search, space, tiny
 
 from dse.proof.bound import space_limits
 from dse.proof.lifted import all_compositions
+from dse.search.guided import shares
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import with_value
 from dse.search.guided.led import LedCandidates
 from dse.search.guided.promise import Judge
 from dse.search.guided.shares import ShareCandidates
-from dse.space.hole import composition, compositions
+from dse.space.hole import composition, compositions, is_share
 from dse.space.space import Space
 from simcore.bounds.compute import compute_seconds
-from simcore.check.load import parse_design
+from simcore.bounds.many import Iteration
+from simcore.check.load import parse_design, parse_sound
 from simcore.memory.plan import program_of
 
 CHOICES: dict[str, Any] = {
@@ -216,3 +218,31 @@ def test_shares_that_suit_a_job_are_candidates_from_the_quickest_to_the_cheapest
     assert costs == sorted(costs, reverse=True)
     assert min(times) <= (parent.known["iteration_time"] or 0.0)
     assert list(ShareCandidates(made).make_other_splits([parent], 4)) == [None] * len(found)  # each design once
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+@pytest.mark.parametrize("policy", ["baseline", "themis"])
+def test_bounds_asked_where_looser_ones_leave_splits_open_choose_what_all_bounds_do(zero: int, policy: str) -> None:
+    dimensions = [
+        {"topology": "ring", "size": 4, "latency": "20 ns", "tier": "chiplet"},
+        {"topology": "switch", "size": 2, "latency": "700 ns", "tier": "node"},
+        {"topology": "switch", "size": 2, "latency": "1.7 us", "tier": "pod"},
+    ]
+    budget = {"split": "600 GB/s", "step": "20 GB/s"}
+    given = space(
+        cluster={"npu": "h100-80gb", "bandwidth": budget, "dimensions": dimensions},
+        parallelism={"tensor": {"choice": [1, 2, 4]}, "zero": zero},
+        system={"inter_dimension": policy},
+        hypothetical=True,
+    )
+    made = candidates(given)
+    for tensor in (1, 2, 4):
+        parent = with_first(made, "parallelism.tensor", tensor)
+        name, gene = next((name, gene) for name, gene in parent.genes.items() if is_share(name))
+        design = parse_sound(parent.filled.document)
+        ways = shares.all_splits(design, name, gene)
+        iteration, prices = Iteration.of(design, program_of(design)), shares.prices_of(design, ways)
+        whole = iteration.seconds(shares.family_of(design, ways), {})
+        asked = shares._least_times(iteration, design, ways, prices)
+        assert 0 < np.isfinite(asked).sum() < len(ways)
+        assert shares.spread_splits(asked, prices, 8) == shares.spread_splits(whole, prices, 8)
