@@ -34,7 +34,6 @@ from simcore.design.workload import KINDS, WorkloadForm
 from simcore.document.form import describe_error
 from simcore.document.problem import InputError, InputWarning, Path, Problem, Refusal, suggest_nearest
 from simcore.document.text import Document, read_document
-from simcore.workload.serving.document import WeightPrecision
 
 _STAND_INS: dict[str, Any] = {
     "npu": "a100-80gb",
@@ -181,7 +180,7 @@ def _translate_error(entry: Any) -> Problem:
     elif kind == "literal_error":
         allowed = [word.strip("'") for word in entry["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         expected, fix = f"one of {', '.join(allowed)}", suggest_nearest(str(entry["input"]), allowed)
-        if path[-2:] == ("workload", "precision") and entry["input"] in get_args(WeightPrecision):
+        if path[-2:] == ("workload", "precision") and _is_of_weights(entry["input"]):
             fix = f"weights alone have so few bits: 'weight_precision: {entry['input']}' where a model is served"
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
@@ -190,6 +189,13 @@ def _translate_error(entry: Any) -> Problem:
     elif kind == "missing" and (section := next((part for part in path[:-1] if part in _PRESETS), None)) is not None:
         fix += f", or to '{section}' a 'base', an entry of the catalogue whose other keys hold"
     return Problem(path, expected, found, fix)
+
+
+def _is_of_weights(precision: Any) -> bool:
+    """Whether weights of served models are held in a precision."""
+    from simcore.workload.serving.document import WeightPrecision  # kinds of workload come with the first document
+
+    return precision in get_args(WeightPrecision)
 
 
 def _suggest_key(path: Path, kind: str) -> str:

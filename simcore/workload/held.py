@@ -9,11 +9,9 @@ these copies. In 4 bits none of the recipes that were published does so (arXiv 2
 from __future__ import annotations
 
 from simcore.design.design import Design
-from simcore.document.field import BYTES, NARROW
+from simcore.document.field import BYTES, NARROW, NVFP4_HELD
 
 _WIDE = BYTES["bf16"]
-_SCALED = {"nvfp4": (4 + 8 / 16) / 8}
-"""Bytes of a copy whose blocks have scales worth counting: 8 bits for 16 numbers."""
 
 
 def held_bytes(design: Design) -> float:
@@ -21,7 +19,7 @@ def held_bytes(design: Design) -> float:
     precision = design.workload.precision
     if precision not in NARROW:
         return BYTES[precision]
-    copies = 2 * _SCALED.get(precision, BYTES[precision])
+    copies = 2 * (NVFP4_HELD if precision == "nvfp4" else BYTES[precision])
     return copies if _is_narrow(design) else _WIDE + copies
 
 

@@ -8,7 +8,7 @@ experts all but the routed experts (gpt-oss, arXiv 2508.10925, section 2.1; NVID
 
 from __future__ import annotations
 
-from simcore.document.field import BYTES, NARROW, Precision
+from simcore.document.field import BYTES, NARROW, NVFP4_HELD, Precision
 from simcore.program import Compute, Operator
 from simcore.workload.serving.document import InferenceWorkload, WeightPrecision
 from simcore.workload.transformer.layers import CORE_PRODUCTS
@@ -16,7 +16,7 @@ from simcore.workload.transformer.layers import CORE_PRODUCTS
 WEIGHT_BYTES: dict[WeightPrecision, float] = {
     "int8": 1.0,
     "fp8": 1.0,
-    "nvfp4": (4 + 8 / 16) / 8,
+    "nvfp4": NVFP4_HELD,
     "mxfp4": (4 + 8 / 32) / 8,
     "int4": (4 + 20 / 128) / 8,
 }
@@ -36,7 +36,7 @@ def layer_bytes(workload: InferenceWorkload, own: float, routed: float) -> float
 
 def _held_width(precision: Precision) -> float:
     """Bytes of a weight that is held as products take it: of 4 bits with its share of a scale."""
-    return WEIGHT_BYTES["nvfp4"] if precision == "nvfp4" else BYTES[precision]
+    return NVFP4_HELD if precision == "nvfp4" else BYTES[precision]
 
 
 def wide_precision(workload: InferenceWorkload) -> str:
