@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from dse.evaluate.record import TrialRecord
 from dse.space.draw import PlacedDraw
-from dse.space.fill import label
 from dse.space.hole import Choice, PowersOfTwo, Product, Range, Split, composition_index, magnitude
 from dse.space.screen import ScreenedDesign
 from dse.space.space import Space
@@ -95,7 +94,7 @@ def indices_of(hole: Any, values: Sequence[Any]) -> list[int]:
     """The indices with which a hole gives `values`, one for each of its paths; none where it cannot."""
     first = values[0]
     if isinstance(hole, Choice):
-        return [i for i, inner in enumerate(hole.alternatives) if _is_same(label(inner, i), first)]
+        return [i for i, label in enumerate(hole.labels) if _is_same(label, first)]
     if isinstance(hole, PowersOfTwo):
         return [index for index in range(hole.count) if hole.low << index == first]
     if isinstance(hole, Range):

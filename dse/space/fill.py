@@ -166,7 +166,7 @@ def _fill(
         chosen = template.alternatives[index]
         filled.choices[name] = template.count
         filled.origins[path] = (*source, "choice", index)
-        filled.params[format_path(path)] = label(chosen, index)
+        filled.params[format_path(path)] = template.labels[index]
         return _fill(chosen, path, (*source, "choice", index), f"{name}={index}", draw, filled, late)
     if isinstance(template, (Range, PowersOfTwo)):
         value = template.fill(draw, name)
@@ -262,26 +262,6 @@ def _share(
         at = (*path, "dimensions", i, "bandwidth")
         filled.origins[at] = source
         filled.params[format_path(at)] = share
-
-
-def label(alternative: Any, index: int) -> Any:
-    """What a table shows for an alternative: itself, a topology's notation, or its number."""
-    if isinstance(alternative, list) and alternative and all(isinstance(entry, str) for entry in alternative):
-        return ", ".join(alternative)
-    if isinstance(alternative, list) and alternative and all(isinstance(entry, int) for entry in alternative):
-        return "/".join(map(str, alternative))
-    if isinstance(alternative, list):
-        parts = [
-            f"{entry['topology']}({entry['size']})"
-            for entry in alternative
-            if isinstance(entry, dict) and isinstance(entry.get("topology"), str) and isinstance(entry.get("size"), int)
-        ]
-        if parts and len(parts) == len(alternative):
-            return "_".join(parts)
-    if isinstance(alternative, dict) and isinstance(alternative.get("name"), str):
-        return alternative["name"]
-    simple = alternative is None or isinstance(alternative, str | int | float | bool)
-    return alternative if simple else f"#{index}"
 
 
 def has_solved_split(template: Any) -> bool:

@@ -40,10 +40,35 @@ class Choice:
         known = [number for number in numbers if number is not None]
         return len(known) == len(numbers) and known == sorted(known)
 
+    @cached_property
+    def labels(self) -> tuple[Any, ...]:
+        """What a table shows for each alternative (`label`)."""
+        return tuple(label(alternative, index) for index, alternative in enumerate(self.alternatives))
+
     @property
     def count(self) -> int:
         """Number of alternatives."""
         return len(self.alternatives)
+
+
+def label(alternative: Any, index: int) -> Any:
+    """What a table shows for an alternative: itself, a topology's notation, or its number."""
+    if isinstance(alternative, list) and alternative and all(isinstance(entry, str) for entry in alternative):
+        return ", ".join(alternative)
+    if isinstance(alternative, list) and alternative and all(isinstance(entry, int) for entry in alternative):
+        return "/".join(map(str, alternative))
+    if isinstance(alternative, list):
+        parts = [
+            f"{entry['topology']}({entry['size']})"
+            for entry in alternative
+            if isinstance(entry, dict) and isinstance(entry.get("topology"), str) and isinstance(entry.get("size"), int)
+        ]
+        if parts and len(parts) == len(alternative):
+            return "_".join(parts)
+    if isinstance(alternative, dict) and isinstance(alternative.get("name"), str):
+        return alternative["name"]
+    simple = alternative is None or isinstance(alternative, str | int | float | bool)
+    return alternative if simple else f"#{index}"
 
 
 def magnitude(value: Any) -> float | None:

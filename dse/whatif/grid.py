@@ -11,7 +11,6 @@ from dse.evaluate.note import Note
 from dse.evaluate.recall import HoleDraw, indices_of, recall
 from dse.evaluate.record import TrialRecord
 from dse.space.draw import RecordedDraw
-from dse.space.fill import label
 from dse.space.hole import Choice, PowersOfTwo, Product, Range
 from dse.study.journal import StoredTrial
 from dse.whatif.steps import StepsAround
@@ -119,7 +118,7 @@ def _values_of(hole: Any, at: int) -> list[Any]:
     if isinstance(hole, Product):
         return sorted({degrees[at] for degrees in hole.factorisations})
     if isinstance(hole, Choice):
-        return [label(inner, index) for index, inner in enumerate(hole.alternatives)][:MOST_VALUES]
+        return [*hole.labels[:MOST_VALUES]]
     if isinstance(hole, PowersOfTwo):
         return [hole.low << index for index in range(int(hole.count))]
     return [hole.fill(RecordedDraw({"": index}, smooth=False), "") for index in range(min(hole.steps, MOST_VALUES))]

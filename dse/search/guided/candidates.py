@@ -74,6 +74,8 @@ class Candidate:
     """What simulation found, to be minimised."""
     late: tuple[float, ...] = ()
     """Violation of each constraint on results by simulation."""
+    estimates: tuple[float, ...] | None = None
+    """What it is estimated to have of each objective, 0 where that is unknown; None before it is asked."""
     moves: list[tuple[str, float]] | None = None
     """Changes of one gene that have not been made yet, the next one last."""
     niche: tuple[Any, ...] = field(init=False)

@@ -201,9 +201,14 @@ class Judge:
 
     def _estimates(self, pool: Sequence[Candidate]) -> Matrix:
         """Estimates of the losses `[pool, objectives]`, 0 where there is none."""
-        known = np.array([[candidate.known.get(name) or 0.0 for name in self._names] for candidate in pool])
-        out: Matrix = self._signs * known
+        out: Matrix = self._signs * np.array([self._estimates_of(candidate) for candidate in pool])
         return out
+
+    def _estimates_of(self, candidate: Candidate) -> tuple[float, ...]:
+        """Those of one candidate, which many rounds ask for."""
+        if candidate.estimates is None:
+            candidate.estimates = tuple(candidate.known.get(name) or 0.0 for name in self._names)
+        return candidate.estimates
 
     def _trend(self, candidates: Sequence[Candidate]) -> Matrix:
         """Logarithms of estimates, 0 where there is none, and the violations at them `[candidates, columns]`."""

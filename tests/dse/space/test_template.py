@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tiny_spaces import space, tiny
 
 from dse.space.draw import FixedDraw, Odometer, RandomDraw
-from dse.space.fill import FilledDocument, FillError, fill_template, label, template_count
+from dse.space.fill import FilledDocument, FillError, fill_template, template_count
+from dse.space.hole import label
 from dse.space.template import parse_template
 from simcore.document.problem import Path, Problem, Refusal
 from simcore.document.quantity import SI, parse_quantity
