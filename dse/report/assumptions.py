@@ -15,7 +15,7 @@ from dse.report.nearest import READ
 from dse.report.runnable import describe_unrunnable, describe_unscheduled
 from dse.report.spared import describe_spared
 from dse.report.summary import Summary
-from dse.report.units import clean_text, format_brief, format_percent, scale
+from dse.report.units import clean_text, format_brief, format_percent, list_words, scale
 from dse.whatif.machines import stack_of
 from simcore.check.load import parse_design
 from simcore.cost.bill import UNUSED as BOUGHT_IDLE
@@ -75,14 +75,15 @@ def describe_sends(trial: TrialRecord) -> Iterator[str]:
 
 def describe_notices(trial: TrialRecord) -> Iterator[str]:
     """What the results of a trial say beside their numbers (`simcore.result.NOTICES`), each once."""
-    said = {
-        (words, text): name
-        for name, part in trial.parts
-        for words, texts in notices_in(part.metrics or {})
-        for text in texts
-    }
+    said: dict[tuple[str, str], list[str]] = {}
+    for name, part in trial.parts:
+        for words, texts in notices_in(part.metrics or {}):
+            for text in texts:
+                said.setdefault((words, text), []).append(name)
     for words in NOTICES.values():
-        yield from (f"{kind}{_of(name)}: {clean_text(text)}." for (kind, text), name in said.items() if kind == words)
+        for (kind, text), names in said.items():
+            if kind == words:
+                yield f"{kind}{_of(list_words(names))}: {clean_text(text)}."
 
 
 def _of(name: str) -> str:

@@ -95,7 +95,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     told = (
         describe_build(trial),
         describe_open_work(record),
-        _describe_paying(record, summary),
+        _describe_paying(record, summary, trial),
         describe_memory_left(record, summary),
         _describe_staleness(trial) or _describe_passed_over(record, summary, trial),
         _expect(record, summary, trial),
@@ -112,12 +112,20 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
     return Decision(number, tuple(s for s in sentences if s), describe_assumptions(record, summary, trial))
 
 
-def _describe_paying(record: StudyRecord, summary: Summary) -> str:
-    """That a dearer design than the robust pick is built, as money buys time."""
+def _describe_paying(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
+    """That a dearer design than the robust pick is built, as money buys time.
+
+    Where another one than that is built, only that the robust pick has no room in its memory, if that is so.
+    """
     start, robust = paid_from(record, summary), summary.what_if.robust
-    if start is None or best_with_room(record, summary) is not None or paying(record, summary, start) is None:
+    dearer = None if start is None or best_with_room(record, summary) is not None else paying(record, summary, start)
+    if dearer is None:
         return ""
     of = "robust pick" if start == robust else "knee"
+    if dearer != trial.number:
+        cheaper = None if start == trial.number else next((one for one in summary.front if one.number == start), None)
+        full = 0.0 if cheaper is None else fullness(cheaper)
+        return f"The memory of trial {start}, the {of}, is {format_percent(full)} full." if full > NEARLY_FULL else ""
     regretted = [_bought(o.name) for o in record.objectives if o.name.endswith(REGRET)]
     return (
         f"Trial {start}, the {of}, is cheaper, but from there on each percent of money buys more than a percent of "

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from dse.evaluate.pareto import worth_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
-from dse.report.aspects import USUAL_SCHEDULE
+from dse.report.aspects import UPLINKS, USUAL_SCHEDULE
 from dse.report.choice import balanced, recommended, updates_old
 from dse.report.describe import compare, headline
 from dse.report.nearest import shares_worse
@@ -58,7 +58,7 @@ _TELLING = 4
 """Other aspects that are named of families which the usual ones do not tell apart."""
 _LARGEST = 1000
 """Members of a front that are compared with each other; those between them join the nearest."""
-_PARTS = (("NPUs", "topology"), ("degrees", "ZeRO"))
+_PARTS = (("NPUs", "topology", UPLINKS), ("degrees", "ZeRO"))
 KIND = tuple(aspect for part in _PARTS for aspect in part)
 """The aspects of a design in which kinds differ: its network and its parallelism."""
 _NAMED = (

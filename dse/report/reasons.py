@@ -11,7 +11,7 @@ from typing import Any
 
 from dse.evaluate.record import TrialRecord
 from dse.report.aspects import value_at
-from dse.report.units import clean_text, format_percent, format_with_unit
+from dse.report.units import clean_text, format_percent, format_with_unit, list_words
 from dse.report.values import read_result
 from simcore.result import Cost, ExposedCommunication, Memory, Result
 
@@ -76,7 +76,8 @@ def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any]
         return ""
     outcome = read_result(metrics)
     bound = _describe_bound(outcome, 2, _of_bubble(outcome, document or {}))
-    return "; ".join(clause for clause in (bound, _describe_busy(outcome), _describe_memory(outcome)) if clause)
+    told = bound, _describe_busy(outcome), _describe_unused(outcome), _describe_memory(outcome)
+    return "; ".join(clause for clause in told if clause)
 
 
 def _describe_busy(outcome: Result) -> str:
@@ -87,6 +88,14 @@ def _describe_busy(outcome: Result) -> str:
         return ""
     often = format_percent(busiest.busy_s / outcome.iteration_time_s)
     return f"network {clean_text(busiest.dimension)} is busy {often} of the time behind that: a slower one would show"
+
+
+def _describe_unused(outcome: Result) -> str:
+    """The dimensions of the network that carry nothing, as between replicas that serve each by itself."""
+    unused = [clean_text(use.dimension) for use in outcome.network if use.busy_s == 0]
+    if not unused or len(unused) == len(outcome.network):
+        return ""
+    return f"network {list_words(unused)} carries nothing: the least that is sold would do"
 
 
 def _of_bubble(outcome: Result, document: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
         told += _describe_tokens(trial)
     used, serves = values.get("mfu"), values.get("time_to_first_token") is not None
     if used and not serves and "mfu" not in {*asked, *named}:
-        told.append(f"MFU {format_percent(used)}")
+        told.append(f"MFU {_of_jobs(trial) or format_percent(used)}")
     return ", ".join(told)
 
 
@@ -38,3 +38,10 @@ def _describe_tokens(trial: TrialRecord) -> list[str]:
     if not isinstance(read, int) or not isinstance(made, int):
         return []
     return [f"tokens are those made, each after {format_brief(read / made)} read"]
+
+
+def _of_jobs(trial: TrialRecord) -> str:
+    """`dense 37 %, experts 34 %`: of each of several jobs on its own NPUs; empty where there is one."""
+    jobs = (trial.metrics or {}).get("jobs") or ()
+    told = [f"{clean_text(job['name'])} {format_percent(job['mfu'])}" for job in jobs if job.get("mfu")]
+    return ", ".join(told) if len(jobs) > 1 else ""

@@ -107,7 +107,10 @@ def _layers_of_a_stage(trial: TrialRecord) -> int:
 
 
 def _fullness(trial: TrialRecord) -> float:
-    """Share of the NPU's memory that is reserved; 0 where that is not known."""
+    """Share of the NPU's own memory that is reserved; 0 where that is not known."""
+    held = (trial.metrics or {}).get("memory_bytes") or {}
+    if held.get("own") and held.get("expanded"):
+        return float((held["reserved"] - held["expanded"]) / held["own"])
     metrics = trial_metrics(trial) if trial.metrics is not None else {}
     reserved, capacity = metrics.get("memory.reserved"), metrics.get("memory.capacity")
     return reserved / capacity if reserved and capacity else 0.0

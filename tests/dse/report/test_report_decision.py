@@ -12,7 +12,9 @@ import report_studies as studies
 
 from dse.evaluate.evaluate import Evaluator
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.evaluate.trial import TunedRecord
 from dse.report import decision as decisions
+from dse.report.assumptions import describe_notices
 from dse.report.built import describe_build
 from dse.report.choice import knees_at_prices, recommended
 from dse.report.decision import Decision, describe_decision
@@ -151,6 +153,18 @@ def test_how_much_better_the_pick_is_is_told_where_the_brim_takes_the_choice_fur
     assert decision.sentences[1].startswith("Trial 1 of the front is better by 11 %, but ")
 
 
+def test_what_money_buys_is_told_of_the_design_that_is_built_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is another one than money leads to, the pick's full memory is why it is not built either."""
+    monkeypatch.setattr(decisions, "paid_from", lambda *_: 0)
+    front = [trial(0, 2.0, 1e7, **filled(0.99)), trial(1, 1.1, 2e7, 4), trial(2, 1.0, 3e7, 16)]
+    study = studies.record(front)
+    for dearer, said in ((1, "Trial 0, the knee, is cheaper, but"), (2, "The memory of trial 0, the knee, is 99 %")):
+        monkeypatch.setattr(decisions, "paying", lambda *_, dearer=dearer: dearer)
+        decision = decided(study)
+        assert decision.trial == 1
+        assert decision.sentences[1].startswith(said)
+
+
 def test_a_network_that_is_busy_behind_the_computing_is_told() -> None:
     def used(share: float) -> list[dict[str, Any]]:
         return [{"dimension": "1: switch(64)", "busy_s": share, "utilization": 0.1, "bytes_per_npu": 1e9}]
@@ -163,6 +177,46 @@ def test_a_network_that_is_busy_behind_the_computing_is_told() -> None:
     said = "network 1: switch(64) is busy 80 % of the time behind that: a slower one would show;"
     assert said in told(0.8)
     assert "a slower one" not in told(0.7) + told(0.8, 0.1)
+
+
+def test_a_dimension_that_carries_nothing_is_told() -> None:
+    def told(*busy: float) -> str:
+        use = [
+            {"dimension": f"{place}: switch(8)", "busy_s": share, "utilization": 0.1, "bytes_per_npu": 1e9}
+            for place, share in enumerate(busy)
+        ]
+        return " ".join(decided(studies.record([trial(0, 1.0, 2e7, network=use)])).sentences)
+
+    said = "network 1: switch(8) carries nothing: the least that is sold would do;"
+    assert said in told(0.1, 0.0)
+    assert "carries nothing" not in told(0.1, 0.1) + told(0.0)
+
+
+def test_the_mfu_of_several_jobs_is_that_of_each_on_its_own_npus() -> None:
+    job = {"model": "llama3-8b", "sequence_length": 2048, "precision": "bf16"}
+    document = {
+        "jobs": [
+            {"name": name, "npus": 8, "workload": {**job, "global_batch": 8}, "parallelism": {"tensor": 8, "zero": 1}}
+            for name in ("dense", "other")
+        ],
+        "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 32},
+    }
+    result = simulate(design_from(document)).document()
+    one = replace(trial(0, 1.0, 2e7), metrics=result)
+    each = [f"{its['name']} {its['mfu']:.0%}".replace("%", " %") for its in result["jobs"]]
+    assert describe_speed(studies.record([one]), one) == f"MFU {', '.join(each)}"
+    assert result["mfu"] < min(its["mfu"] for its in result["jobs"])  # counts NPUs without a job
+
+
+def test_a_note_names_every_workload_that_it_is_about() -> None:
+    tuned = tuple(
+        TunedRecord(name, "feasible", {}, {}, {}, None, {"not_modelled": texts}) for name, texts in _NOTED.items()
+    )
+    told = list(describe_notices(replace(trial(0, 1.0, 2e7), workloads=tuned)))
+    assert told == ["Not counted of a and b: x.", "Not counted of b: y."]
+
+
+_NOTED = {"a": ["x"], "b": ["x", "y"]}
 
 
 def test_a_memory_without_room_is_told_with_the_nearest_design_that_has_some() -> None:
