@@ -13,12 +13,13 @@ from simcore.check.check import check
 from simcore.check.load import design_from, parse_design
 from simcore.design.design import Design
 from simcore.document.field import BYTES
-from simcore.memory.footprint import stage_memory, weight_bytes
+from simcore.memory.footprint import stage_memory
 from simcore.memory.plan import program_of
 from simcore.program import ModelPart, Program, Segment, Start, Waits
 from simcore.schedule import SCHEDULES
 from simcore.simulate import simulate
 from simcore.system.placement import place
+from simcore.workload.held import gathered_bytes, held_bytes
 from simcore.workload.transformer.activations import layer_kept
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.layer import layer_passes, usual_kind
@@ -64,14 +65,14 @@ def near(value: float) -> object:
 def test_states_in_shards_are_moved_between_their_uses(design: Design) -> None:
     workload, program = design.workload, program_of(design)
     assert isinstance(workload, TransformerWorkload)
-    width, gradient = BYTES[workload.precision], BYTES[workload.gradient_precision]
+    width, gradient = gathered_bytes(design), BYTES[workload.gradient_precision]
     for stage in range(program.stages):
         memory, parts = stage_memory(design, program, stage), of_stage(program, stage)
         whole = sum(part.parameters for part in parts)
         shared = sum(spread(design, part) for part in parts)
         if not shared:
             continue
-        weights_in_shards = memory.weights < 0.999 * whole * weight_bytes(workload.precision)
+        weights_in_shards = memory.weights < 0.999 * whole * held_bytes(design)
         gradients_in_shards = memory.gradients < 0.999 * whole * gradient
         optimizer_in_shards = memory.optimizer < 0.999 * whole * 12
         gathered = [moved(design, part.forward, "all_gather") for part in parts]
