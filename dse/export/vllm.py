@@ -86,7 +86,8 @@ class Vllm(Target):
         if _EXPERTS in said:
             keys["expert"] = copies
             way = next((way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE)), None)
-            keys |= {} if way is None else {"dispatch": way}
+            if way is not None:
+                keys["dispatch"] = way
         workload: dict[str, Any] = {"global_batch": (said.number(_REQUESTS) or 1) * copies}
         if _CACHE in said:
             workload["cache_precision"] = said.word(_CACHE)

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dse.buy.regret import REGRET
+from dse.evaluate.fullness import fullness
 from dse.evaluate.pareto import ALIKE, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import uplink_ratios, value_at
 from dse.report.nearest import AS_WELL, shares_worse
 from dse.report.payoff import paying
 from dse.report.quickest import quickest_alike
-from dse.report.reasons import fullness
 from dse.report.robustness import PRICES, Prices
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary, summarize

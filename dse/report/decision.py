@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dse.buy.regret import REGRET
 from dse.evaluate.aggregate import is_shared
+from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_assumptions
 from dse.report.batches import Answer, at_batches, beyond_batches
@@ -41,7 +42,7 @@ from dse.report.orders import describe_orders, is_bought
 from dse.report.payoff import Payoff, is_told_beside, paying, payoff
 from dse.report.power import describe_draw
 from dse.report.quickest import buy_the_same, is_spent_anyway, saves_power, times_as_long
-from dse.report.reasons import describe_load, fullness
+from dse.report.reasons import describe_load
 from dse.report.rival import describe_doubt, describe_rival
 from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room

@@ -10,12 +10,12 @@ import json
 
 import numpy as np
 
+from dse.evaluate.fullness import fullness
 from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
 from dse.report.describe import headline
 from dse.report.orders import describe_unsold
-from dse.report.reasons import fullness
 from dse.report.units import clean_text, format_number, format_percent
 from dse.report.words import count_errors, describe_without_value
 from dse.whatif.recomputed import recomputes_all

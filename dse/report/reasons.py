@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from dse.evaluate.fullness import memory_shares
 from dse.evaluate.record import TrialRecord
 from dse.report.aspects import value_at
 from dse.report.units import clean_text, format_percent, format_with_unit, list_words
@@ -158,25 +159,8 @@ def _reading(outcome: Result) -> str:
     return f", {format_percent(share)} of it at the memory's bandwidth"
 
 
-def fullness(trial: TrialRecord) -> float:
-    """Which share of an NPU's own memory is reserved, of the fullest of its jobs; 0 where that is not known."""
-    outcomes = [read_result(part.metrics or {}) for _, part in trial.parts]
-    known = [shares for outcome in outcomes if outcome is not None and (shares := _memory_shares(outcome))]
-    return max((own for own, *_ in known), default=0.0)
-
-
-def _memory_shares(outcome: Result) -> tuple[float, ...]:
-    """Which share of the NPU's own memory is reserved, and of the expanded one, if there is one; none if not known."""
-    memory, whole = outcome.memory_bytes, outcome.memory_capacity_bytes
-    if memory is None or whole <= 0:
-        return ()
-    if memory.own is not None and memory.expanded:
-        return (memory.reserved - memory.expanded) / memory.own, memory.expanded / (whole - memory.own)
-    return (memory.reserved / whole,)
-
-
 def _describe_memory(outcome: Result) -> str:
-    memory, shares = outcome.memory_bytes, _memory_shares(outcome)
+    memory, shares = outcome.memory_bytes, memory_shares(outcome)
     if memory is None or not shares:
         return ""
     held = f", {format_with_unit(memory.expanded, 'B')} more beside the NPU's own" if memory.expanded else ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import NEARLY_FULL, NO_ROOM, best_with_room
 from dse.report.nearest import describe_changes, nearest
-from dse.report.reasons import fullness
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.report.units import format_percent

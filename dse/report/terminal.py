@@ -13,6 +13,7 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
+from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
 from dse.report.choice import NEARLY_FULL, recommended
@@ -33,7 +34,6 @@ from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
 from dse.report.intervals import interval_of
 from dse.report.phases import describe_plans
-from dse.report.reasons import fullness
 from dse.report.summary import Summary, summarize
 from dse.report.units import MISSING, clean_text, format_number, format_percent, short_label
 from dse.report.words import describe_best, describe_counts, describe_proof, describe_without_value, equals_note

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dse.evaluate.read import trial_metrics
+from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.space import Space
 from dse.whatif.answers import Recomputed
@@ -72,7 +72,7 @@ def _recompute_fewer(
         if outcome is None or outcome.metrics is None:
             return False
         found[count] = replace(trial, metrics=outcome.metrics, values=outcome.values)
-        return _fullness(found[count]) <= FULL
+        return fullness(found[count]) <= FULL
 
     layers = _layers_of_a_stage(trial)
     counts = range(1, layers)
@@ -83,7 +83,7 @@ def _recompute_fewer(
     loss = loss_against(record, built, other.values)
     if not is_worth_telling(loss):
         return None
-    return Recomputed(trial.number, loss, _fullness(other), counts[index], layers, built.number)
+    return Recomputed(trial.number, loss, fullness(other), counts[index], layers, built.number)
 
 
 def is_worth_telling(loss: Mapping[str, float]) -> bool:
@@ -94,7 +94,7 @@ def is_worth_telling(loss: Mapping[str, float]) -> bool:
 def recomputes_all(trial: TrialRecord) -> bool:
     """Whether a design recomputes all of every layer and has memory left."""
     given = parallelism_of(trial.design)
-    return given.get("recompute") == "full" and "recompute_layers" not in given and 0 < _fullness(trial) <= ROOMY
+    return given.get("recompute") == "full" and "recompute_layers" not in given and 0 < fullness(trial) <= ROOMY
 
 
 def _layers_of_a_stage(trial: TrialRecord) -> int:
@@ -104,13 +104,3 @@ def _layers_of_a_stage(trial: TrialRecord) -> int:
     if design is None or not isinstance(model, Transformer):
         return 0
     return max(stage_layers(model, design.parallelism))
-
-
-def _fullness(trial: TrialRecord) -> float:
-    """Share of the NPU's own memory that is reserved; 0 where that is not known."""
-    held = (trial.metrics or {}).get("memory_bytes") or {}
-    if held.get("own") and held.get("expanded"):
-        return float((held["reserved"] - held["expanded"]) / held["own"])
-    metrics = trial_metrics(trial) if trial.metrics is not None else {}
-    reserved, capacity = metrics.get("memory.reserved"), metrics.get("memory.capacity")
-    return reserved / capacity if reserved and capacity else 0.0

@@ -25,8 +25,8 @@ Precision = Literal["fp32", "fp16", "bf16", "fp8", "fp8_block", "nvfp4", "int8"]
 
 BYTES: dict[str, float] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "fp8_block": 1, "nvfp4": 0.5, "int8": 1}
 """Bytes of one number, by precision; the scales of blocks (1 of 32 to 1 of 512 bits) are not counted."""
-NVFP4_HELD = (4 + 8 / 16) / 8
-"""Bytes of a number in nvfp4 with its share of what is kept of its block: a scale of 8 bits for 16 numbers."""
+HELD_BYTES = BYTES | {"nvfp4": (4 + 8 / 16) / 8}
+"""The same of numbers that are held, with scales worth counting: of nvfp4 one of 8 bits for 16 numbers."""
 NARROW = frozenset({"fp8", "fp8_block", "nvfp4", "int8"})
 """Precisions of linear layers' products alone: what is kept beside them, and attention, stays in 16 bits."""
 

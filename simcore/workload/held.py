@@ -9,7 +9,7 @@ these copies. In 4 bits none of the recipes that were published does so (arXiv 2
 from __future__ import annotations
 
 from simcore.design.design import Design
-from simcore.document.field import BYTES, NARROW, NVFP4_HELD
+from simcore.document.field import BYTES, HELD_BYTES, NARROW
 
 _WIDE = BYTES["bf16"]
 
@@ -19,7 +19,7 @@ def held_bytes(design: Design) -> float:
     precision = design.workload.precision
     if precision not in NARROW:
         return BYTES[precision]
-    copies = 2 * (NVFP4_HELD if precision == "nvfp4" else BYTES[precision])
+    copies = 2 * HELD_BYTES[precision]
     return copies if _is_narrow(design) else _WIDE + copies
 
 

@@ -8,7 +8,7 @@ experts all but the routed experts (gpt-oss, arXiv 2508.10925, section 2.1; NVID
 
 from __future__ import annotations
 
-from simcore.document.field import BYTES, NARROW, NVFP4_HELD, Precision
+from simcore.document.field import BYTES, HELD_BYTES, NARROW
 from simcore.program import Compute, Operator
 from simcore.workload.serving.document import InferenceWorkload, WeightPrecision
 from simcore.workload.transformer.layers import CORE_PRODUCTS
@@ -16,7 +16,7 @@ from simcore.workload.transformer.layers import CORE_PRODUCTS
 WEIGHT_BYTES: dict[WeightPrecision, float] = {
     "int8": 1.0,
     "fp8": 1.0,
-    "nvfp4": NVFP4_HELD,
+    "nvfp4": HELD_BYTES["nvfp4"],
     "mxfp4": (4 + 8 / 32) / 8,
     "int4": (4 + 20 / 128) / 8,
 }
@@ -29,14 +29,9 @@ _WIDE = frozenset({*CORE_PRODUCTS, "router", "absorb-keys", "expand-values"})
 
 def layer_bytes(workload: InferenceWorkload, own: float, routed: float) -> float:
     """Bytes of a layer's parameters: `own` numbers that all requests meet, and `routed` ones of experts."""
-    width = _held_width(workload.precision)
+    width = HELD_BYTES[workload.precision]
     held = width if workload.weight_precision is None else WEIGHT_BYTES[workload.weight_precision]
     return own * (width if workload.model.mixture_of_experts else held) + routed * held
-
-
-def _held_width(precision: Precision) -> float:
-    """Bytes of a weight that is held as products take it: of 4 bits with its share of a scale."""
-    return NVFP4_HELD if precision == "nvfp4" else BYTES[precision]
 
 
 def wide_precision(workload: InferenceWorkload) -> str:
@@ -52,7 +47,7 @@ def end_width(workload: InferenceWorkload) -> float:
 def with_held_weights(operators: tuple[Operator, ...], workload: InferenceWorkload) -> tuple[Operator, ...]:
     """The operators of a layer, whose products read weights as they are held."""
     own, held = workload.precision, workload.weight_precision
-    width = _held_width(own) if held is None else WEIGHT_BYTES[held]
+    width = HELD_BYTES[own] if held is None else WEIGHT_BYTES[held]
     if width == BYTES[own]:
         return operators
     return tuple(_narrowed(op, BYTES[own] - width) if _has_held_weights(op, workload) else op for op in operators)
