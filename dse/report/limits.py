@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.choice import SURER
 from dse.report.describe import compare, headline
 from dse.report.families import KIND
-from dse.report.nearest import describe_changes, shares_worse
+from dse.report.nearest import describe_changes, distance
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
 from dse.space.constraint import parse_constraints
-from dse.whatif.answers import SAFE, Sureness
+from dse.whatif.answers import SAFE, Machine, Sureness
 from simcore.metrics import METRICS
 
 NEAR = 0.05
@@ -38,7 +38,8 @@ def describe_kept_limits(record: StudyRecord, summary: Summary, trial: TrialReco
         for name, share in doubtful.items()
     ]
     text = " and ".join(told)
-    safer = "" if sure is None or sure.is_safe else f"; {_describe_safer(record, trial, known)}"
+    machines = summary.what_if.machines
+    safer = "" if sure is None or sure.is_safe else f"; {_describe_safer(record, trial, known, machines)}"
     return f"{text[0].upper()}{text[1:]}{safer}."
 
 
@@ -50,25 +51,36 @@ def _describe_predicted(name: str, trial: TrialRecord) -> str:
     return f" ({' and '.join(told)} predicted)" if told else ""
 
 
-def _describe_safer(record: StudyRecord, trial: TrialRecord, known: Mapping[int, Sureness]) -> str:
+def _describe_safer(
+    record: StudyRecord, trial: TrialRecord, known: Mapping[int, Sureness], machines: Sequence[Machine]
+) -> str:
     """The design that gives up least of the objectives, of those that keep all limits in nine of ten scenarios.
 
-    Where there is none, the same of the surest ones.
+    Where there is none, the same of the surest ones. The best designs found on other machines are among them.
     """
-    most = max(sure.least_kept for sure in known.values())
+    compared: list[Sureness | Machine] = [*known.values(), *machines]
+    most = max(sure.least_kept for sure in compared)
     if most < known[trial.number].least_kept + SURER:
-        return f"none of the {len(known):,} designs that were compared is surer to"
+        return f"none of the {len(compared):,} designs that were compared is surer to"
     least = min(SAFE, most)
     safe = record.feasible_trials.numbered_among(number for number, sure in known.items() if sure.least_kept >= least)
-    found = safe[int(shares_worse(record, safe, trial).argmin())]
-    changes = describe_changes(record, trial, found)
-    what = headline(found.decided_document, ("NPUs",))
-    if what == headline(trial.decided_document, ("NPUs",)):
-        _, its = compare([trial.decided_document, found.decided_document], KIND).phrases
-        what = ", ".join(its[:_DIFFERENCES]) or what
-    share = format_percent(known[found.number].least_kept)
-    surest = "does in" if most >= SAFE else f"is the surest of the {len(known):,} that were compared, in"
-    return f"trial {found.number} ({what}) {surest} {share}: {changes}"
+    others: list[TrialRecord | Machine] = [*safe, *(each for each in machines if each.least_kept >= least)]
+    found = min(others, key=lambda other: distance(record, trial, other))
+    if isinstance(found, Machine):
+        what, kept = f"the best design found on {clean_text(found.name)}", found.least_kept
+    else:
+        what, kept = f"trial {found.number} ({_describe_other(trial, found)})", known[found.number].least_kept
+    surest = "does in" if most >= SAFE else f"is the surest of the {len(compared):,} that were compared, in"
+    return f"{what} {surest} {format_percent(kept)}: {describe_changes(record, trial, found)}"
+
+
+def _describe_other(trial: TrialRecord, other: TrialRecord) -> str:
+    """What another design is; how it differs where both are told alike."""
+    what = headline(other.decided_document, ("NPUs",))
+    if what != headline(trial.decided_document, ("NPUs",)):
+        return what
+    _, its = compare([trial.decided_document, other.decided_document], KIND).phrases
+    return ", ".join(its[:_DIFFERENCES]) or what
 
 
 def describe_near_limits(trial: TrialRecord) -> str:

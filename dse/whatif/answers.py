@@ -112,6 +112,13 @@ class Machine:
     design: Mapping[str, Any]
     on_front: float
     """Share of the scenarios in which no member of the front dominates it."""
+    kept: Mapping[str, float] = field(default_factory=dict)
+    """As `Sureness.kept`."""
+
+    @property
+    def least_kept(self) -> float:
+        """See `Sureness.least_kept`."""
+        return min(self.kept.values(), default=1.0)
 
 
 @dataclass(frozen=True)

@@ -84,9 +84,13 @@ def ask_scenarios(
     lost = _lost(record, found, drawn)
     kept = [share_kept(limits, one) for one in found]
     members = lost[:, : min(len(front), MOST)]
-    others = _lost(record, _draw([*elsewhere.best, *elsewhere.restacked], drawn, note), drawn)
+    elsewhere_drawn = _draw([*elsewhere.best, *elsewhere.restacked], drawn, note)
+    others = _lost(record, elsewhere_drawn, drawn)
     there = others[:, : len(elsewhere.best)]
-    machines = _machines(elsewhere.best, there, members, machine_of)
+    machines = tuple(
+        replace(machine, kept=_told_each(share_kept(limits, one)))
+        for machine, one in zip(_machines(elsewhere.best, there, members, machine_of), elsewhere_drawn, strict=False)
+    )
     stacks = _machines(elsewhere.stacks, _lost(record, _draw(elsewhere.stacks, drawn, note), drawn), members, stack_of)
     built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, there], axis=1), members.shape[1])
     compared = _compare(record, trials, len(front), (lost, others), kept, drawn)
@@ -147,7 +151,7 @@ def _compare(
             _told(float(regrets[row].mean())),
             _told(_worst_but_one(regrets[row])),
             _intervals(record.objectives, lost[:, row]),
-            {name: _told(share) for name, share in kept_limits[row].items()},
+            _told_each(kept_limits[row]),
         )
         for row, trial in enumerate(trials)
     }
@@ -283,6 +287,10 @@ def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
         )
         for parameter, things in sorted(of.items(), key=lambda item: (-item[0].spread - item[0].up, item[0].name))
     ]
+
+
+def _told_each(shares: Mapping[str, float]) -> dict[str, float]:
+    return {name: _told(share) for name, share in shares.items()}
 
 
 def _told(value: float) -> float:

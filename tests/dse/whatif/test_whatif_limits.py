@@ -22,7 +22,7 @@ from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.constraint import Constraint, parse_constraints
 from dse.space.space import space_from
-from dse.whatif.answers import NOTHING, Scenarios, Sureness
+from dse.whatif.answers import NOTHING, Machine, Scenarios, Sureness
 from dse.whatif.drawn import draw_trials, time_stretch
 from dse.whatif.limits import drawn_limits, safe_designs, share_kept
 from dse.whatif.scenarios import COUNT, ask_scenarios
@@ -90,12 +90,12 @@ def test_a_distance_is_kept_where_the_limit_holds_at_what_nine_of_ten_stay_below
         assert (trial.number in {safe.number for safe in safe_designs(cheapest, trial, bound)}) is kept
 
 
-def told(cheapest: StudyRecord, shares: dict[int, float]) -> str:
+def told(cheapest: StudyRecord, shares: dict[int, float], machines: tuple[Machine, ...] = ()) -> str:
     """What is said where these trials keep the limit in such shares of the scenarios; the first is to be built."""
     sure = {n: Sureness(None, 1.0, 0.0, 0.0, kept={LIMIT: share}) for n, share in shares.items()}
     first = next(iter(shares))
     members, others = {first: sure.pop(first)}, sure
-    scenarios = Scenarios(COUNT, tuple(shares), members, first, {}, others)
+    scenarios = Scenarios(COUNT, tuple(shares), members, first, {}, others, machines=machines)
     summary = summarize(cheapest, replace(NOTHING, scenarios=scenarios))
     said = describe_kept_limits(cheapest, summary, cheapest.front[0])
     assert not said or said in describe_decision(cheapest, summary).sentences
@@ -123,6 +123,19 @@ def test_a_decision_says_how_often_the_design_keeps_its_limits_and_which_one_doe
     )
     assert told(cheapest, {first.number: 0.92, other.number: 0.99}).endswith("in 92 % of the scenarios.")
     assert told(cheapest, {first.number: 0.97, other.number: 0.99}) == ""
+
+
+def test_the_design_that_keeps_the_limits_may_be_the_best_found_on_another_machine(cheapest: StudyRecord) -> None:
+    first, other = cheapest.front[0], dearer(cheapest)
+    shares = {first.number: 0.67, other.number: 0.94}
+    more = other.values["cost.total"] / first.values["cost.total"] - 1
+    values = {name: value * (1 + more / 2) for name, value in first.values.items()}
+    near = Machine("h200", values, other.design or {}, 0.1, {LIMIT: 0.91})
+    assert f"the best design found on h200 does in 91 %: cost +{50 * more:.2g} %." in told(cheapest, shares, (near,))
+    unsure = replace(near, kept={LIMIT: 0.8})
+    assert f"trial {other.number} (" in told(cheapest, shares, (unsure,))
+    only = f"on h200 is the surest of the 2 that were compared, in 80 %: cost +{50 * more:.2g} %."
+    assert only in told(cheapest, {first.number: 0.67}, (unsure,))
 
 
 @pytest.mark.parametrize(("share", "worse", "built"), [(0.77, 0.005, True), (0.77, 0.03, False), (0.69, 0.005, False)])
