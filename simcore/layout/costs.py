@@ -30,6 +30,7 @@ from simcore.system.placement import place
 from simcore.workload.data_parallel import Amount, Unit, optimizer_bytes
 from simcore.workload.held import held_bytes
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.ends import embedding_parameters
 from simcore.workload.transformer.further_tokens import further_kind
 from simcore.workload.transformer.known_layers import BATCH_ASIDE
 from simcore.workload.transformer.layer import LayerKind
@@ -59,8 +60,8 @@ MOMENT = 7
 """Most bytes in use beyond what is kept, in its backward pass [B]."""
 MOMENT_AGAIN = 8
 """The same, where it is recomputed [B]."""
-MOVING = 9
-"""What sharding has whole of it for a while [B]."""
+PARAMETERS = 9
+"""Its parameters; of a virtual stage without its layers those of what predicts a further token."""
 TAIL = 10
 """What its parameters add after the last microbatch: the optimizer, and what follows it [s]."""
 GRADIENTS = 11
@@ -92,7 +93,15 @@ OLDER = 25
 """Versions of its weights beside the newest one."""
 SHARE = 26
 """Updates of weights a microbatch, of a pipeline that never empties; else 0."""
-STAGE_COLUMNS = 27
+FURTHER = 27
+"""As MOMENT, of what predicts a further token; minus infinity where it has none."""
+MATRIX = 28
+"""Parameters of its output matrix; 0 where it has none."""
+EMBEDDED = 29
+"""Parameters of its embedding."""
+GATHERED, REDUCED, BUCKET = 30, 31, 32
+"""See `simcore.workload.data_parallel.Moving`."""
+STAGE_COLUMNS = 33
 
 
 @dataclass(frozen=True)
@@ -249,7 +258,7 @@ def _layer_row(builder: PartBuilder, timer: _Timer, plain: LayerKind, again: Lay
     row[KEPT] = builder.layers.kept(plain)
     row[SAVED] = row[KEPT] - builder.layers.kept(again)
     row[MOMENT], row[MOMENT_AGAIN] = builder.layer_moment(plain), builder.layer_moment(again)
-    row[MOVING] = builder.data.moving(own.total)
+    row[PARAMETERS] = own.total
     row[TAIL], row[GRADIENTS] = timer.late(own)
     row[EXPERTS], row[OPEN] = plain.experts, again != plain and row[SAVED] > 0
     return row
@@ -274,23 +283,20 @@ def _stage_row(
     )
     row[STATES], row[VERSION] = _states(builder.design, held)
     row[TAIL], row[GRADIENTS] = timer.late(held)
-    further = builder.layers.further(further_kind(builder.shapes)).parameters.total if _predicts(builder, kind) else 0.0
-    row[MOVING] = builder.data.moving(further)
-    empty: set[LayerKind] = set()
-    beside = builder.placeholders(empty, kind.last) + row[MOVING] + builder.standing(())
-    row[MOMENT] = builder.working((), 0.0, first=False, last=True) - beside if kind.last else -math.inf
+    predicts = kind.last and bool(builder.shapes.model.multi_token_prediction)
+    row[PARAMETERS] = builder.layers.further(further_kind(builder.shapes)).parameters.total if predicts else 0.0
+    row[FURTHER] = builder.further_moment() if predicts else -math.inf
+    row[MOMENT], row[MATRIX] = (builder.head_moment(), builder.matrix) if kind.last else (-math.inf, 0.0)
+    row[GATHERED], row[REDUCED], row[BUCKET] = builder.data.moving
     row[ENDS] = builder.ends(kind.last)
     row[TABLE] = builder.embedding_moment if kind.first else -math.inf
+    row[EMBEDDED] = embedding_parameters(builder.shapes) if kind.first else 0.0
     row[STANDING] = builder.standing(())
     for number in range(4):
         kinds = {LayerKind(experts) for experts in (False, True) if number & (2 if experts else 1)}
         shown = kinds & {LayerKind(layer.experts) for layer in layers}
         row[PLACES + number] = builder.placeholders(shown, kind.last)
     return row
-
-
-def _predicts(builder: PartBuilder, kind: PartKind) -> bool:
-    return kind.last and bool(builder.shapes.model.multi_token_prediction)
 
 
 def _states(design: Design, amount: Amount) -> tuple[float, float]:

@@ -12,17 +12,23 @@ from simcore.compiled import inlined
 from simcore.layout.costs import (
     AGAIN,
     BACKWARD,
+    BUCKET,
+    EMBEDDED,
     ENDS,
     EXPERTS,
     FLIGHT,
     FORWARD,
+    FURTHER,
+    GATHERED,
     KEPT,
+    MATRIX,
     MOMENT,
     MOMENT_AGAIN,
-    MOVING,
     OLDER,
     OPEN,
+    PARAMETERS,
     PLACES,
+    REDUCED,
     SAVED,
     SHARE,
     STANDING,
@@ -35,7 +41,7 @@ from simcore.layout.costs import (
 )
 
 # What is added up over the layers of a stage.
-TIME, HELD, STORED, LARGEST, WHOLE, HAS_DENSE, HAS_EXPERTS, FREE_DENSE, FREE_EXPERTS = range(9)
+TIME, HELD, STORED, LARGEST, PIECE, HAS_DENSE, HAS_EXPERTS, FREE_DENSE, FREE_EXPERTS = range(9)
 LARGEST_DENSE, LARGEST_EXPERTS, AGAIN_DENSE, AGAIN_EXPERTS, SAVED_DENSE, SAVED_EXPERTS = range(9, 15)
 WEIGHED = 15
 """One version of all weights [B]."""
@@ -52,7 +58,7 @@ def begin(sums: Floats, stage: Floats) -> None:
     sums[HELD] = stage[STATES]
     sums[WEIGHED], sums[LATE] = stage[VERSION], stage[TAIL]
     sums[LARGEST] = -inf
-    sums[WHOLE] = stage[MOVING]
+    sums[PIECE] = stage[PARAMETERS]
 
 
 @inlined
@@ -64,7 +70,7 @@ def add(sums: Floats, layer: Floats) -> None:
     sums[LATE] += layer[TAIL]
     sums[STORED] += layer[KEPT]
     sums[LARGEST] = max(sums[LARGEST], layer[MOMENT])
-    sums[WHOLE] = max(sums[WHOLE], layer[MOVING])
+    sums[PIECE] = max(sums[PIECE], layer[PARAMETERS])
     kind = int(layer[EXPERTS])
     sums[HAS_DENSE + kind] = 1.0
     if layer[OPEN] > 0.0:
@@ -72,6 +78,14 @@ def add(sums: Floats, layer: Floats) -> None:
         sums[LARGEST_DENSE + kind] = layer[MOMENT_AGAIN]
         sums[AGAIN_DENSE + kind] = layer[AGAIN]
         sums[SAVED_DENSE + kind] = layer[SAVED]
+
+
+@inlined
+def _moving(stage: Floats, own: float, following: float, before: float) -> float:
+    """As `simcore.workload.data_parallel.Moving.bytes_of`."""
+    reduced = stage[REDUCED]
+    whole: float = stage[GATHERED] * (own + following) + reduced * own + max(reduced * before, stage[BUCKET])
+    return whole
 
 
 @inlined
@@ -83,10 +97,15 @@ def needed(sums: Floats, stage: Floats, dense: float, experts: float, slack: flo
         moment = max(moment, sums[LARGEST_DENSE])
     if experts > 0:
         moment = max(moment, sums[LARGEST_EXPERTS])
-    most = max(stage[MOMENT], moment - stage[ENDS], stage[TABLE] - kept - stage[ENDS])
+    layer, matrix = sums[PIECE], stage[MATRIX]
+    most = max(
+        stage[MOMENT] + _moving(stage, matrix, layer, 0.0),
+        max(stage[FURTHER], moment - stage[ENDS]) + _moving(stage, layer, layer, max(layer, matrix)),
+        stage[TABLE] - kept - stage[ENDS] + _moving(stage, stage[EMBEDDED], 0.0, layer),
+    )
     most = 0.0 if most == -inf else most
     places = stage[PLACES + int(sums[HAS_DENSE]) + 2 * int(sums[HAS_EXPERTS])]
-    working = most + places + sums[WHOLE] + stage[STANDING]
+    working = most + places + stage[STANDING]
     held = sums[HELD] + stage[OLDER] * sums[WEIGHED]
     whole: float = held + slack * (stage[FLIGHT] * (kept + stage[ENDS]) + working)
     return whole

@@ -92,6 +92,30 @@ class Unit(NamedTuple):
     times: int = 1
 
 
+class Moving(NamedTuple):
+    """What sharding has whole for a while.
+
+    ZeRO-3 that gathers before each use has the parameters of two pieces, the one at work and the next (what is gathered
+    for longer counts as weights). Sharded gradients are whole in the piece that computes them and in the bucket that is
+    being reduced, which the piece before may have filled.
+    """
+
+    gathered: float
+    """Bytes of a parameter."""
+    reduced: float
+    """Bytes of a gradient."""
+    bucket: float
+    """Bytes of a bucket, the least."""
+
+    def bytes_of(self, own: float, following: float, before: float) -> float:
+        """Bytes while a piece of `own` parameters goes backward, between pieces of `before` and of `following`."""
+        return self.gathered * (own + following) + self.reduced * own + max(self.reduced * before, self.bucket)
+
+    def largest(self, parameters: float) -> float:
+        """Bytes where pieces of so many parameters follow each other."""
+        return self.bytes_of(parameters, parameters, parameters)
+
+
 class _Group(NamedTuple):
     """Over whom some parameters are spread: the NPUs that share their states, and those that reduce with them."""
 
@@ -331,18 +355,14 @@ class DataParallel:
                 operators += [start, Wait(Waits.NOW, Category.DATA)]
         return (Segment("optimizer", tuple(operators)),)
 
-    def moving(self, largest: float) -> float:
-        """Bytes that sharding has whole for a while, where the largest piece of a part has `largest` parameters.
-
-        ZeRO-3 that gathers before each use has the parameters of two pieces, the one at work and the next (what is
-        gathered for longer counts as weights). Sharded gradients are whole in the piece that computes them and in the
-        bucket that is being reduced.
-        """
+    @cached_property
+    def moving(self) -> Moving:
+        """What sharding has whole for a while."""
         p, gradient = self.design.parallelism, self._precisions[1]
         if self._alone:
-            return 0.0
-        used = 2 * gathered_bytes(self.design) * largest if p.gathers == "twice" else 0.0
-        return used + (gradient * largest + max(gradient * largest, p.bucket) if p.reduces_each else 0.0)
+            return Moving(0.0, 0.0, 0.0)
+        gathered = gathered_bytes(self.design) if p.gathers == "twice" else 0.0
+        return Moving(gathered, gradient, p.bucket) if p.reduces_each else Moving(gathered, 0.0, 0.0)
 
     def sharded(self, held: Amount) -> float:
         """Parameters of an NPU's shard."""

@@ -54,7 +54,7 @@ class Trainer:
             last_backward=last,
             parameters=sum(unit.parameters for unit in units),
             activations=activations,
-            working=working + self._data.moving(largest),
+            working=working + self._data.moving.largest(largest),
             most_kept=most_kept,
             resident=resident,
         )

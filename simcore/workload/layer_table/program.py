@@ -109,7 +109,7 @@ def _row(layer: Layer, before: float) -> Row:
         parameters,
         kept,
         float(taken),
-        _or(layer.output, float(given)),
+        _or(layer.output, float(given * layer.times)),
     )
 
 

@@ -102,18 +102,19 @@ def _gathered_latents(shapes: Shapes, width: int) -> Piece:
 
 
 def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tuple[Compute, ...]:
-    """Attention from an NPU's tokens to 1 / `parts` of the keys and values: scores, softmax, weighted values.
+    """Attention from an NPU's queries to 1 / `parts` of the keys and values: scores, softmax, weighted values.
 
-    The softmax masks; GPT's layer, the one with biases, also drops out.
+    After an all-to-all these are of all tokens, and of the NPU's share of the heads. The softmax masks; GPT's layer,
+    the one with biases, also drops out.
     """
-    model, p = shapes.model, shapes.parallelism
-    groups = p.tensor // shapes.query_npus
-    s, keys, heads = shapes.queries, shapes.workload.sequence // parts, p.microbatch * model.heads / groups
+    model, p, split = shapes.model, shapes.parallelism, shapes.head_npus
+    groups = p.tensor // shapes.query_npus * split
+    s, keys, heads = shapes.queries * split, shapes.workload.sequence // parts, p.microbatch * model.heads / groups
     if p.flash_attention:
         query, value = model.qk_head_dim, model.v_head_dim
         seen = _computed(shapes, keys, windowed)
         flops = float(2 * heads * s * seen * (query + value))
-        kv = 2 * p.microbatch * keys * shapes.kv_width * shapes.query_npus
+        kv = 2 * p.microbatch * keys * shapes.kv_width * shapes.query_npus / split
         fused = (heads, s, seen, query), (heads, s, value, seen)
         traffic = shapes.width * (heads * s * (query + value) + kv)
         return (Compute("flash-attention", "flash", flops, traffic, fused=fused),)

@@ -312,23 +312,26 @@ class PartBuilder:
         The backward pass frees what it has used: the layers come when the head's share is gone, the embedding when
         that of the layers is gone as well.
         """
-        kinds = set(kinds)
-        moments = [self.layer_moment(kind) - self.ends(last) for kind in kinds]
-        pieces = [self._layer(kind).parameters.total for kind in kinds]
+        kinds, moving, matrix = set(kinds), self.data.moving, self.matrix
+        layer = max((self._layer(kind).parameters.total for kind in kinds), default=0.0)
+        further = self.shapes.model.multi_token_prediction if last else 0
+        if further:
+            layer = max(layer, self.layers.further(further_kind(self.shapes)).parameters.total)
+        whole = moving.bytes_of(layer, layer, max(layer, matrix) if last else layer)
+        moments = [self.layer_moment(kind) - self.ends(last) + whole for kind in kinds]
         if last:
-            moments.append(self.head_moment())
-        if last and self.shapes.model.multi_token_prediction:
-            kind = further_kind(self.shapes)
-            moments.append(self.layer_moment(kind) - self._edges(last))
-            pieces.append(self.layers.further(kind).parameters.total)
+            moments.append(self.head_moment() + moving.bytes_of(matrix, layer, 0.0))
+        if further:
+            moments.append(self.further_moment() + whole)
         if first:
-            moments.append(self.embedding_moment - kept - self.ends(last))
-        return (
-            max(moments, default=0.0)
-            + self.placeholders(kinds, last)
-            + self.data.moving(max(pieces, default=0.0))
-            + self.standing(kinds)
-        )
+            own = embedding_parameters(self.shapes)
+            moments.append(self.embedding_moment - kept - self.ends(last) + moving.bytes_of(own, 0.0, layer))
+        return max(moments, default=0.0) + self.placeholders(kinds, last) + self.standing(kinds)
+
+    @property
+    def matrix(self) -> float:
+        """Parameters of the output matrix, also of one that is the embedding."""
+        return self.shapes.vocabulary * self.shapes.model.hidden / self.shapes.parallelism.tensor
 
     def layer_moment(self, kind: LayerKind) -> float:
         """Gradients inside a layer, and what is recomputed of it."""
@@ -345,7 +348,11 @@ class PartBuilder:
         share = shapes.tokens * shapes.vocabulary / p.tensor
         further = activations.FP32 * (shapes.software.loss_copies - 1)
         logits = 0.0 if p.cross_entropy_fusion else share * (shapes.width + further)
-        return gathered + logits + self._table(shapes.vocabulary * shapes.model.hidden / p.tensor)
+        return gathered + logits + self._table(self.matrix)
+
+    def further_moment(self) -> float:
+        """Gradients inside a layer that predicts a further token, the layers' and the first token's still kept."""
+        return self.layer_moment(further_kind(self.shapes)) - self._edges(last=True)
 
     @property
     def embedding_moment(self) -> float:

@@ -112,6 +112,19 @@ def test_all_to_alls_copy_what_they_send_before_and_after(c: int) -> None:
     assert kernels(part.forward, "pack") == kernels(part.backward, "pack") == pytest.approx(2 * 2 * exchanged)
 
 
+@pytest.mark.parametrize("flash", [False, True])
+def test_after_an_all_to_all_attention_reads_its_share_of_the_heads(flash: bool) -> None:
+    def attention(c: int) -> list[Compute]:
+        part = part_of({"context": c, "context_communication": "all_to_all", "flash_attention": flash}, c)
+        names = ("flash-attention", "scores", "attention")
+        return [each for each in part.forward if isinstance(each, Compute) and each.name in names]
+
+    for own, whole in zip(attention(4), attention(1), strict=True):
+        assert (own.flops, own.bytes) == (pytest.approx(whole.flops / 4), pytest.approx(whole.bytes / 4))
+        for (heads, *its), (all_heads, *all_of_it) in zip(own.fused, whole.fused, strict=True):
+            assert (4 * heads, its) == (all_heads, all_of_it)
+
+
 def test_what_is_merged_takes_time_and_no_launch() -> None:
     def seconds(form: str, **software: Any) -> float:
         document = training(

@@ -124,6 +124,7 @@ def test_a_repeated_application_shares_its_parameters_and_a_repeated_row_does_no
     assert sum(row.parameters for row in times) == 64
     assert sum(row.parameters for row in repeat) == 5 * 64
     assert sum(row.flops for row in times) == sum(row.flops for row in repeat) == 5 * 2 * 64
+    assert times[-1].output == 5 * repeat[-1].output  # of all steps of a sequence
 
 
 def test_a_table_takes_the_time_of_its_products() -> None:
