@@ -4,6 +4,10 @@ An NPU looks up, in its share of the tables, the rows that the global batch want
 the pooled vectors of its own samples: b x tables x width numbers for a local batch of b. It runs while the bottom MLP
 does. Backward, the gradients of the vectors go the other way while the bottom MLP's backward runs, and are added into
 the tables at once (sparse, row-wise Adagrad: one fp32 number a row). Tables are taken to be spread evenly.
+
+Which rows are wanted goes to the owners of the tables by an all-to-all of its own, b x tables x pooling indices of 64
+bits. It is sent for the next microbatch while this one is in the top MLP and goes backward, as TorchRec's pipelined
+training does (Ivchenko et al. 2022, TrainPipelineSparseDist); what does not end by then is waited for.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from simcore.workload.recommender.document import Recommender, RecommenderWorklo
 from simcore.workload.training import Trainer, Unit
 from simcore.workload.transformer.layers import backwards
 
+INDEX = 8
+"""Bytes of the number of a row."""
 ROW_STATE = 4
 """Bytes of optimizer state of a row of a table (row-wise Adagrad)."""
 
@@ -43,6 +49,14 @@ class _Builder:
         """Wait for it."""
         return (Wait(Waits.EXCHANGE, Category.EXPERT),) if self.npus > 1 else ()
 
+    def ask_ahead(self) -> tuple[Operator, ...]:
+        """Start the all-to-all of the next microbatch's indices."""
+        return (Start("all_to_all", "expert", INDEX * self._lookups, Waits.OVERLAP),) if self.npus > 1 else ()
+
+    def asked(self) -> tuple[Operator, ...]:
+        """Wait for it."""
+        return (Wait(Waits.OVERLAP, Category.EXPERT),) if self.npus > 1 else ()
+
     def product(self, name: str, m: int, n: int, k: int, batch: int = 1) -> Compute:
         """`batch` products [m,k]x[k,n]."""
         moved = float(batch * (m * k + k * n + m * n) * self.width)
@@ -65,7 +79,8 @@ class _Builder:
             forward = (self.product("interaction", vectors, vectors, model.embedding, self.batch),)
         else:
             forward = (Compute("interaction", "memory", 0.0, 2.0 * self.batch * model.interacted * self.width),)
-        return Unit("interaction", (*self.exchanged(), *forward), (*backwards(forward), *self.exchange()))
+        ahead = (*self.exchanged(), *self.ask_ahead())
+        return Unit("interaction", (*ahead, *forward), (*backwards(forward), *self.exchange()))
 
     def units(self) -> list[Unit]:
         """All units in the order of the forward pass; the tables are updated at the end of the backward pass."""
@@ -73,7 +88,7 @@ class _Builder:
         lookup = Compute("lookup", "memory", 0.0, rows + self.pooled)
         # Reads the gradient of each pooled vector; reads and writes its rows and their states.
         update = Compute("table-update", "memory", 0.0, self.pooled + 2 * rows + 2 * ROW_STATE * self._lookups)
-        tables = Unit("tables", (lookup, *self.exchange()), (*self.exchanged(), update))
+        tables = Unit("tables", (lookup, *self.exchange()), (*self.exchanged(), update, *self.asked()))
         bottom, top = self.layers("bottom", self.model.bottom_layers), self.layers("top", self.model.top_layers)
         return [tables, *bottom, self.interaction(), *top]
 

@@ -13,7 +13,7 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.document.problem import InputError
 from simcore.memory.plan import program_of
-from simcore.program import Start
+from simcore.program import Category, Start, Wait, Waits
 from simcore.simulate import simulate
 from simcore.workload.recommender.document import Recommender
 from simcore.workload.recommender.program import forward_flops
@@ -72,11 +72,33 @@ def test_the_all_to_all_carries_every_table_of_an_npus_samples_once_each_way() -
     for segments in (lambda part: part.forward, lambda part: part.last_backward):
         program = program_of(design(npus=8, batch=4096))
         starts = [op for s in segments(program.parts[0]) for op in s.operators if isinstance(op, Start)]
-        exchanged = [op for op in starts if op.kind == "all_to_all"]
+        exchanged = [op for op in starts if op.kind == "all_to_all" and op.waits == Waits.EXCHANGE]
         assert [op.size for op in exchanged] == [512 * 26 * 128 * 2]
     result = simulate(design(npus=8, batch=4096))
-    reduced = 2 * 7 / 8 * 2 * 2_368_897
-    assert result.network[0].bytes_per_npu == pytest.approx(2 * 7 / 8 * 512 * 26 * 128 * 2 + reduced)
+    reduced, asked = 2 * 7 / 8 * 2 * 2_368_897, 7 / 8 * 512 * 26 * 8
+    assert result.network[0].bytes_per_npu == pytest.approx(2 * 7 / 8 * 512 * 26 * 128 * 2 + reduced + asked)
+
+
+def test_the_indices_of_the_next_microbatch_are_sent_beside_this_one() -> None:
+    shape = {**LONG, "pooling": 64}
+    (part,) = program_of(design(shape, npus=8, batch=4096)).parts
+    asked = [op for s in part.forward for op in s.operators if isinstance(op, Start) and op.waits == Waits.OVERLAP]
+    assert [(op.kind, op.size) for op in asked] == [("all_to_all", 512 * 10 * 64 * 8)]
+    *_, last = [op for s in part.backward for op in s.operators]
+    assert last == Wait(Waits.OVERLAP, Category.EXPERT)
+    exposed = [simulate(design({**shape, "pooling": each}, bandwidth="1 GB/s")) for each in (1, 64)]
+    added = exposed[1].exposed_communication_s.expert - exposed[0].exposed_communication_s.expert
+    assert 0 < added <= 7 / 8 * 512 * 10 * 63 * 8 / 1e9
+
+
+LONG = {
+    "dense_features": 4,
+    "bottom": [64, 32],
+    "top": [64, 1],
+    "tables": 10,
+    "rows": 1000,
+    "embedding": 32,
+}
 
 
 def test_the_all_to_all_runs_beside_the_bottom_mlp() -> None:
