@@ -18,6 +18,7 @@ from dse.report.describe import headline
 from dse.report.orders import describe_unsold
 from dse.report.units import clean_text, format_number, format_percent
 from dse.report.words import count_errors, describe_without_value
+from dse.space.constraint import describe_violation
 from dse.whatif.recomputed import recomputes_all
 
 _SHOWN = ("workload", "NPUs", "topology", "bandwidth", "uplinks", "degrees", "ZeRO", "microbatch", "recompute")
@@ -102,4 +103,4 @@ def _describe_missed(trial: TrialRecord, name: str) -> str:
 def describe_miss(trial: TrialRecord, name: str) -> str:
     """By how much a trial misses a constraint: in GiB, with what would help, where it does not fit; else in percent."""
     over = overflow(trial.design) if name == "fits" and trial.design is not None and not trial.workloads else None
-    return format_percent(trial.missed[name]) if over is None else clean_text(str(over))
+    return describe_violation(name, trial.missed[name]) if over is None else clean_text(str(over))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dse.evaluate.record import TrialRecord
 from simcore.check.check import check
+from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.engine.registry import engine_named
+from simcore.document.problem import InputError
+from simcore.engine.registry import QUICK, engine_named
 from simcore.simulate import simulate
 
 _QUICK = "fast"
@@ -13,9 +15,19 @@ _QUICK = "fast"
 
 
 def seconds_as(trial: TrialRecord, alike: Design) -> float | None:
-    """Iteration time of a variation of a trial's design [s]; None where the trial was not simulated as quickly.
+    """Iteration time of a variation of a trial's design [s]; None where the trial was simulated by a slow engine.
 
-    Or where the variation breaks rules, as it may of a journal that a stranger has written.
+    Where groups share links it is the trial's time, times what the fast engine says of the two. None, too, where the
+    variation breaks rules, as it may of a journal that a stranger has written, or that engine cannot play them.
     """
-    quick = (trial.metrics or {}).get("engine") == _QUICK
-    return simulate(alike, engine_named(_QUICK)).iteration_time_s if quick and not check(alike) else None
+    metrics = trial.metrics or {}
+    if metrics.get("engine") not in QUICK or check(alike):
+        return None
+    try:
+        seconds = simulate(alike, engine_named(_QUICK)).iteration_time_s
+        if metrics["engine"] == _QUICK:
+            return seconds
+        own = parse_design(trial.design or {})[0]
+        return None if own is None else metrics["iteration_time_s"] * seconds / simulate(own, _QUICK).iteration_time_s
+    except InputError:
+        return None  # links that failed, or carry less

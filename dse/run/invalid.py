@@ -13,6 +13,7 @@ import numpy as np
 
 from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import VALID, TrialRecord
+from dse.space.constraint import describe_violation
 from dse.space.draw import RandomDraw
 from dse.space.fill import FilledDocument
 from dse.space.screen import ScreenedDesign
@@ -45,7 +46,8 @@ def drawn_reasons(space: Space) -> list[Reason]:
         elif known.broken_constraints:
             rule = known.broken_constraints[0]
             missed = known.early_violations[rule]
-            by = f"missed by {100 * missed:.3g} %" if missed > _AT_LIMIT else "at the limit, which it leaves out"
+            by = f"missed by {describe_violation(rule, missed)}"
+            by = by if missed > _AT_LIMIT else "at the limit, which it leaves out"
             found.append((rule, known.cut_reason or by, False))
             if rule == _FITS and (nearest is None or missed < nearest[0]):
                 nearest = missed, design

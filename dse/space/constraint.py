@@ -6,6 +6,7 @@ quantities as SI numbers. A constraint that needs no simulation (inputs, memory,
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,9 @@ from simcore.metrics import BEFORE, JOB, METRICS, Scope, is_of
 
 NO_VALUE = 1.0
 """Violation of a condition that cannot be calculated: as that of a plain one that is false."""
+
+_TWICE = 0.5
+"""Violation of an upper limit by twice as much."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,19 @@ class Constraint:
             # Two memories may hold it together while one of them has more to hold than it can: there is no measure.
             return max(missed, 0.1) if metrics.get("fits") == 0.0 else missed
         return self.expression.violation(make_value_lookup(self.name, metrics, document))
+
+
+def describe_violation(name: str, violation: float) -> str:
+    """The violation of a constraint by name, which is relative to the larger side, as a share of its right side.
+
+    Of a plain `a <= b` that is how far a is above b: *38 %*, *a factor of 12*. Of others it is the violation itself: of
+    `a >= b` b is the larger side.
+    """
+    tree = Expression(name).tree
+    above = isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.Lt | ast.LtE)
+    if above and _TWICE <= violation < 1.0:
+        return f"a factor of {1.0 / (1.0 - violation):.2g}"
+    return f"{100 * (violation / (1.0 - violation) if above and violation < 1.0 else violation):.2g} %"
 
 
 _OF_MEMORY = {"fits", "memory.peak", "memory.reserved"}

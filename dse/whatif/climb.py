@@ -17,6 +17,7 @@ import numpy as np
 
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.space.constraint import describe_violation
 from dse.space.draw import RandomDraw
 from dse.space.space import Space
 from dse.whatif.answers import DOES_NOT_FIT
@@ -213,10 +214,11 @@ def _broken(outcome: Outcome) -> str:
     if outcome.cut_by == "fits" and len(missed) == 1:
         return f"{DOES_NOT_FIT}, {100 * missed[0][1]:.2g} % more memory would be needed"
     if outcome.metrics is None:
-        known = outcome.violations.get(outcome.cut_by or "", 0.0)
-        told = f" missed by {100 * known:.2g} % at the least" if known > 0 and outcome.cut_by != VALID else ""
+        rule = outcome.cut_by or ""
+        known = outcome.violations.get(rule, 0.0)
+        told = f" missed by {describe_violation(rule, known)} at the least" if known > 0 and rule != VALID else ""
         return f"{describe_broken(outcome)}{told}"
-    return ", ".join(f"{name} missed by {100 * by:.2g} %" for name, by in missed)
+    return ", ".join(f"{name} missed by {describe_violation(name, by)}" for name, by in missed)
 
 
 def behind_knee(record: StudyRecord, values: Mapping[str, float]) -> float:

@@ -5,6 +5,7 @@ An object that equals an entry is written as its name.
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from simcore import catalog
 from simcore.document.field import Frozen
 from simcore.document.problem import Refusal
+from simcore.document.quantity import parse_quantity
 
 Spec = TypeVar("Spec", bound=Frozen)
 
@@ -66,9 +68,13 @@ def _varied(section: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merged(entry: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """`entry` with the keys of `own`, mappings in mappings too."""
+    """`entry` with the keys of `own`, mappings in mappings too; of another capacity as large a share is usable."""
     both = {
         key: _merged(entry[key], value) if isinstance(value, dict) and isinstance(entry.get(key), dict) else value
         for key, value in own.items()
     }
+    if isinstance(capacity := own.get("capacity"), str) and "usable" in entry and "usable" not in own:
+        with contextlib.suppress(Refusal):  # what is no size is refused where it stands
+            usable, of = (parse_quantity(entry[key], "size") for key in ("usable", "capacity"))
+            both["usable"] = f"{usable / of * parse_quantity(capacity, 'size'):.0f} B"
     return {**entry, **both}

@@ -141,7 +141,7 @@ def test_a_live_front_without_a_terminal_is_lines_and_says_so(
 @pytest.mark.parametrize(
     ("constraint", "said"),
     [
-        ("cost.total - parallelism.data <= 1", "misses 'cost.total - parallelism.data <= 1' by 1"),
+        ("cost.total - parallelism.data <= 1", "misses 'cost.total - parallelism.data <= 1' by a factor of "),
         ("bubble < 0", "misses 'bubble < 0'"),
     ],
 )

@@ -52,6 +52,18 @@ def test_a_recipe_that_launches_otherwise_is_told_with_what_it_comes_to() -> Non
     assert line.endswith("software: {base: megatron-core, execution: eager, exchange: deepep} compares them alike.")
 
 
+def test_where_groups_share_links_it_comes_to_as_large_a_share() -> None:
+    record = studies.record([trial(0, "gb200", 1e7), trial(1, "h100-80gb", 9e6)])
+    first = record.trials[0]
+    shared = replace(first, metrics={**(first.metrics or {}), "engine": "flow"})
+    alike, slow = (
+        list(describe_launching(record, summarize(record), each))
+        for each in (shared, replace(shared, metrics={**(first.metrics or {}), "engine": "packets"}))
+    )
+    assert alike == list(describe_launching(record, summarize(record), first))
+    assert not slow
+
+
 def test_the_line_is_among_what_a_decision_rests_on() -> None:
     record = studies.record([trial(0, "gb200", 1e7), trial(1, "h100-80gb", 9e6)])
     assert any(line.startswith("Recipes of ") for line in describe_decision(record, summarize(record)).assumptions)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dse.space.constraint import NO_VALUE, Constraint, parse_constraints
+from dse.space.constraint import NO_VALUE, Constraint, describe_violation, parse_constraints
 from dse.space.expression import Expression
 from simcore.document.problem import Problem
 
@@ -84,3 +84,17 @@ def test_every_constraint_that_cannot_be_read_is_told_with_its_place() -> None:
     assert [problem.path for problem in problems] == [("constraints", i) for i in (1, 2, 3, 4)]
     assert kept[0].name == "fits"
     assert "did you mean 'cost.total'?" in str(problems[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("cost.total <= 100", {"cost.total": 138.0}, "38 %"),
+        ("cost.total < 100", {"cost.total": 1200.0}, "a factor of 12"),
+        ("mfu >= 0.5", {"mfu": 0.4}, "20 %"),
+        ("cost.total <= 100 and mfu >= 0.5", {"cost.total": 138.0, "mfu": 0.5}, "28 %"),
+    ],
+)
+def test_a_violation_is_told_as_a_share_of_the_limit(name: str, values: dict[str, float], told: str) -> None:
+    (limit,) = parse_constraints([name], [])
+    assert describe_violation(name, limit.violation(values, {})) == told

@@ -31,18 +31,19 @@ SHEETS: dict[str, dict[str, Any]] = {
 POWER = {"max": "1000 W", "idle": "120 W"}
 
 
+def design(npu: Any, precision: str, model: str) -> dict[str, Any]:
+    return {
+        "workload": {"model": model, "global_batch": 512, "sequence_length": 8192, "precision": precision},
+        "parallelism": {"tensor": 4, "zero": 1, "recompute": "full", "sequence_parallel": True},
+        "cluster": {
+            "npu": npu,
+            "dimensions": [{"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us"}],
+        },
+    }
+
+
 def seconds(npu: Any, precision: str, model: str) -> float:
-    design = design_from(
-        {
-            "workload": {"model": model, "global_batch": 512, "sequence_length": 8192, "precision": precision},
-            "parallelism": {"tensor": 4, "zero": 1, "recompute": "full", "sequence_parallel": True},
-            "cluster": {
-                "npu": npu,
-                "dimensions": [{"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us"}],
-            },
-        }
-    )
-    return simulate(design).iteration_time_s
+    return simulate(design_from(design(npu, precision, model))).iteration_time_s
 
 
 def ratio(name: str, precision: str, model: str = "llama3-8b") -> float:
@@ -64,3 +65,16 @@ def test_no_data_sheet_flatters_by_more_than_a_fifth(name: str) -> None:
 def test_what_its_own_compiler_fuses_is_one_pass() -> None:
     sheet = {"name": "own", "power": POWER, "price": "30000 $", **SHEETS["h100-80gb"]}
     assert seconds({**sheet, "fuses": True}, "bf16", "llama3-8b") < seconds(sheet, "bf16", "llama3-8b")
+
+
+@pytest.mark.parametrize(
+    ("memory", "usable"),
+    [
+        ({"capacity": "160 GiB"}, 2 * 79.18),
+        ({"bandwidth": "2 TB/s"}, 79.18),
+        ({"capacity": "160 GiB", "usable": "150 GiB"}, 150.0),
+    ],
+)
+def test_of_a_larger_memory_as_large_a_share_is_usable(memory: dict[str, str], usable: float) -> None:
+    npu = design_from(design({"base": "h100-80gb", "memory": memory}, "bf16", "llama3-8b")).cluster.npu
+    assert npu.memory.usable == pytest.approx(usable * 2**30, rel=1e-3)
