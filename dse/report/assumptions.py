@@ -154,12 +154,12 @@ def _parts(trial: TrialRecord, metrics: Mapping[str, Any], listed: PriceList) ->
         "storage": f"storage {_dollars(cost.get('storage', 0.0) / npus)}",
         "other": f"racks and management {_dollars(cost.get('other', 0.0) / npus)}",
     }
-    paid = {part: cost.get(part, 0.0) for part in said}
-    named = [part for part in sorted(said, key=lambda name: -paid[name]) if paid[part] > WORTH_SAYING * cost["total"]]
-    for place, part in enumerate(named):
-        share = format_percent(cost[part] / cost["total"]) + ("" if place else " of cost")
-        own = part == "npu" and _has_own_price(trial, listed)
-        yield f"{said[part]} ({share}", "as the space has it" if own else _source(listed, part)
+    paid, own = {part: cost.get(part, 0.0) for part in said}, _has_own_price(trial, listed)
+    worth = {part for part in said if paid[part] > WORTH_SAYING * cost["total"] or (own and part == "npu")}
+    for place, part in enumerate(sorted(worth, key=lambda name: (-paid[name], name))):
+        share = format_percent(paid[part] / cost["total"]) + ("" if place else " of cost")
+        told = f"NPU {said[part]}" if place and part == "npu" else said[part]
+        yield f"{told} ({share}", "as the space has it" if own and part == "npu" else _source(listed, part)
 
 
 def _terms(listed: PriceList) -> Iterator[str]:

@@ -5,9 +5,9 @@ bound. But times are only as sure as what is known of each machine, and a data s
 each such machine gets a short search of its own, and its best design joins the contenders in the scenarios
 (`dse.whatif.scenarios`): how often would it have been the better choice?
 
-A machine is the NPU that a design names, in nodes or domains of a size that it is sold in. Other stacks of software
-than that of the design to build get no search: that design with each of them is compared, and the study's own best with
-each that the front leaves out.
+A machine is the NPU that a design names, in nodes or domains of a size that it is sold in. Of other stacks of software
+than that of the design to build that design with each of them is compared, and the study's own best with each that the
+front leaves out; a stack that no trial has gets a search, too.
 """
 
 from __future__ import annotations
@@ -117,8 +117,27 @@ def best_elsewhere(
         else:
             barred[name] = _why_barred(found[1], space, climb.limits_beyond(found[1]))
     open_stacks = template_count(space.template.get("software")) > 1  # else a stack is its machine's usual one
-    stacks = tuple(trial for _, trial in _own_best(record, near, stack_of).values()) if open_stacks else ()
+    stacks = _best_with_stacks(record, space, simulate, near, starts, each) if open_stacks else ()
     return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
+
+
+def _best_with_stacks(
+    record: StudyRecord,
+    space: Space,
+    simulate: Simulate,
+    near: Sequence[TrialRecord],
+    starts: Sequence[TrialRecord],
+    most: int,
+) -> tuple[TrialRecord, ...]:
+    """The study's own best with each stack that the front leaves out; one that no trial has is searched for."""
+    own = _own_best(record, near, stack_of)
+    known = {*own, *(stack_of(trial.design) for trial in record.front)}
+    found = [trial for _, trial in own.values()]
+    for name, first in by_kind(starts, stack_of).items():
+        best = None if name in known or not most else Climb(record, space, simulate, stack_of, name, most).run(first)
+        if best is not None and best[0][0] == 0:
+            found.append(best[1])
+    return tuple(found)
 
 
 def with_other_stacks(
