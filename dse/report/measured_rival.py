@@ -40,8 +40,11 @@ def describe_measured_rival(record: StudyRecord, trial: TrialRecord, machines: S
 def _nearest_on(
     devices: Sequence[str], record: StudyRecord, trial: TrialRecord, machines: Sequence[Machine]
 ) -> TrialRecord | Machine | None:
-    """The nearest trial, or design on a machine, whose devices all have such evidence."""
-    rival = nearest(record, trial, _is_on(devices), READ)
+    """The nearest trial, or design on a machine, whose devices all have such evidence: of the front where one has."""
+    is_on = _is_on(devices)
+    if members := [member for member in record.front[:READ] if is_on(member)]:
+        return min(members, key=lambda member: distance(record, trial, member))
+    rival = nearest(record, trial, is_on, READ)
     found: list[TrialRecord | Machine] = [] if rival is None else [rival]  # first: a machine's design may be this trial
     found += [machine for machine in machines if _device_evidence(machine.design) in devices]
     return min(found, key=lambda other: distance(record, trial, other), default=None)

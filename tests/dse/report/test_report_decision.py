@@ -400,6 +400,17 @@ def test_a_choice_known_by_its_data_sheet_has_the_nearest_measured_device_beside
     assert describe_measured_rival(studies.record([sheet, on(2, 2.1, "mi300x")]), sheet) == ""
 
 
+def test_the_measured_device_beside_it_is_one_of_the_front_where_that_has_one() -> None:
+    def on(number: int, time: float, cost: float, npu: str) -> TrialRecord:
+        made = trial(number, time, cost)
+        design: dict[str, Any] = dict(made.design or {})
+        return replace(made, design={**design, "cluster": {**design["cluster"], "npu": npu}})
+
+    sheet, member, behind = on(0, 2.0, 2e7, "mi355x"), on(1, 1.7, 4.6e7, "h100-80gb"), on(2, 3.2, 4.2e7, "h100-80gb")
+    told = describe_measured_rival(studies.record([sheet, member, behind]), sheet)
+    assert "trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time −15 %, cost +130 %." in told
+
+
 def test_a_precision_whose_loss_nobody_made_up_for_is_not_built_for_less_than_it_may_cost() -> None:
     def in_precision(number: int, cost: float, precision: str) -> TrialRecord:
         made = trial(number, 2.0, cost)
