@@ -406,7 +406,7 @@ def test_the_measured_device_beside_it_is_one_of_the_front_where_that_has_one() 
         design: dict[str, Any] = dict(made.design or {})
         return replace(made, design={**design, "cluster": {**design["cluster"], "npu": npu}})
 
-    sheet, member, behind = on(0, 2.0, 2e7, "mi355x"), on(1, 1.7, 4.6e7, "h100-80gb"), on(2, 3.2, 4.2e7, "h100-80gb")
+    sheet, member, behind = on(0, 2.0, 1e7, "mi355x"), on(1, 1.7, 2.3e7, "h100-80gb"), on(2, 3.2, 2.1e7, "h100-80gb")
     told = describe_measured_rival(studies.record([sheet, member, behind]), sheet)
     assert "trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time −15 %, cost +130 %." in told
 
