@@ -109,6 +109,15 @@ def chunks_fit(
     sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, stage: int, mine: Ints, counts: Floats
 ) -> bool:
     """Whether a stage fits where so many layers of its chunks recompute."""
+    fits: bool = bytes_of_chunks(sums, stages, limits, blocks, stage, mine, counts) <= limits[1]
+    return fits
+
+
+@compiled
+def bytes_of_chunks(
+    sums: Floats, stages: Floats, limits: Floats, blocks: Blocks, stage: int, mine: Ints, counts: Floats
+) -> float:
+    """Bytes that a stage needs where so many layers of its chunks recompute."""
     order, _, _, (splits, overlaps) = blocks
     kept = np.empty(len(mine))
     held, working, largest = 0.0, 0.0, 0.0
@@ -129,5 +138,5 @@ def chunks_fit(
             now += kept[whose]
         most = max(most, now)
     beside = largest if overlaps else 0.0
-    whole: bool = held + limits[0] * (most + beside + working) <= limits[1]
+    whole: float = held + limits[0] * (most + beside + working)
     return whole

@@ -42,10 +42,8 @@ def improve(layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, ends
                 far = count > FEW and abs(giving - taking) > 1 and giving != slowest
                 if step and (giving == taking or far):
                     continue
-                tried[:] = ends
-                for k in range(min(giving, taking), max(giving, taking)):
-                    tried[k] += 1 if taking < giving else -1
-                if not _has_layers(tried) or not fill(layers, stages, limits, blocks, tried, chosen):
+                move_layer(ends, giving, taking, tried)
+                if not has_layers(tried) or not fill(layers, stages, limits, blocks, tried, chosen):
                     continue
                 now = time_layout(layers, stages, blocks, tried, chosen)
                 if now < best * _SHORTER or best == inf:
@@ -58,6 +56,14 @@ def improve(layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, ends
         again[:] = best_chosen
         slowest = _slowest(layers, stages, ends, again)
     return best
+
+
+@compiled
+def move_layer(ends: Ints, giving: int, taking: int, moved: Ints) -> None:
+    """Write into `moved` the stages with one layer less on one and one more on another; those between pass one on."""
+    moved[:] = ends
+    for k in range(min(giving, taking), max(giving, taking)):
+        moved[k] += 1 if taking < giving else -1
 
 
 @compiled
@@ -113,7 +119,7 @@ def count_ways(layers: int, stages: int) -> int:
 
 
 @compiled
-def _has_layers(ends: Ints) -> bool:
+def has_layers(ends: Ints) -> bool:
     """Whether every stage has layers, but for those at the ends, which may have none."""
     for k in range(len(ends)):
         size = ends[k] - (ends[k - 1] if k > 0 else 0)

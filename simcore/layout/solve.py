@@ -2,7 +2,8 @@
 
 1. Without chunks, the exact minimum of the slowest stage under the memory of each (`simcore.layout.boundaries`); what
    fits nowhere is laid out such that the fullest stage needs least.
-2. Chunks of a stage share its memory. There the slowest virtual stage is minimised without it, and the fullest one.
+2. Chunks of a stage share its memory. There the slowest virtual stage is minimised without it, and the fullest one; of
+   the first of these and of the even ones, layers leave stages that do not fit (`simcore.layout.lighten`).
 3. The slowest stage is not all of an iteration: the pipeline fills and drains, gradients follow. So from these layouts
    and from the even one single layers move to other stages while the iteration by the times of its stages
    (`simcore.layout.play`) gets shorter, as far as memory lets them, and the best is taken. Then each stage of chunks
@@ -31,6 +32,7 @@ from simcore.layout.costs import OPEN, Costs, Floats, Ints, costs_of
 from simcore.layout.fill import fill
 from simcore.layout.fillings import refine, time_fillings
 from simcore.layout.improve import best_ways, count_ways, improve
+from simcore.layout.lighten import lighten
 from simcore.layout.play import Blocks
 from simcore.layout.stage import FREE_DENSE, FREE_EXPERTS
 from simcore.memory.expanded import own_capacity
@@ -105,8 +107,9 @@ class Solver:
         if 0 < count_ways(len(self.costs.layers), len(given)) <= WAYS:
             return self._best_of_all()
         if chunks:
-            starts = self._slowest(np.array([1.0, inf]), False), self._slowest(self.limits, True)
-            return self._best(self.fill(given), *map(self._improve, (given, *starts)))
+            fast, small = self._slowest(np.array([1.0, inf]), False), self._slowest(self.limits, True)
+            starts = (self._lighten(given), self._lighten(fast), small)
+            return self._best(self.fill(given), *map(self._improve, starts))
         ends = self._slowest(self.limits, False)
         if ends[-1] < 0:
             return self._fullest(self._slowest(self.limits, True))
@@ -215,6 +218,12 @@ class Solver:
         sizes = (p.pipeline, played, p.interleave)
         order, sequence = schedule.order(*sizes), schedule.sequence(*sizes)
         return order, sequence, (played, batch, microbatches, between), (schedule.splits, beside)
+
+    def _lighten(self, ends: Ints) -> Ints:
+        """These stages of chunks, or the nearest to them that fit."""
+        ends = ends.copy()
+        lighten(self.costs.layers, self.costs.stages, self.limits, self._blocks, ends)
+        return ends
 
     def _improve(self, ends: Ints) -> Layout:
         """These stages, and what single layers on other ones make shorter of them."""
