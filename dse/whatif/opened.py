@@ -7,7 +7,7 @@ with all of them are searched for, a few simulations from the trials of the stud
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,8 @@ _OWN = 500
 _WHOLE = {"expert_tensor": 1}
 _EVEN = {"stages": {"solve": True}}
 _FEWEST = {"recompute": "solve"}
+_INTERLEAVED = (2, 3, 4)
+"""Virtual stages of a stage that are looked at beside solved stages, where the space has one alone."""
 
 
 def find_opened(
@@ -47,21 +49,40 @@ def find_opened(
     if not settings or most <= 0:
         return None
     kind = _kind_of(trial.design)
+    variants = list(_variants(settings, space))
+
+    def try_variants(document: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+        tried = [(simulate(_with_settings(document, given)), given) for given in variants]
+        return min(tried, key=lambda one: _behind(record, trial, one[0]))
 
     def simulate_with(document: Mapping[str, Any]) -> Outcome:
-        outcome = simulate(_with_settings(document, settings))
-        return replace(outcome, design=dict(document))  # whose neighbours the space knows
+        return replace(try_variants(document)[0], design=dict(document))  # whose neighbours the space knows
 
     found = Climb(record, space, simulate_with, _kind_of, kind, most, beside=trial).run(_starts(record, trial, kind))
     if found is None or found[0][0] != 0:
         return None
     design, loss = found[1].design or {}, loss_against(record, trial, found[1].values)
-    counting, solved = _counting(settings, design), simulate(_with_settings(design, settings)).design
+    outcome, given = try_variants(design)
+    counting, solved = _counting(given, design), outcome.design
     if "recompute" in counting and parallelism_of(solved).get("recompute") == parallelism_of(design).get("recompute"):
         del counting["recompute"]  # what is solved is what the space has
     if not counting or not is_worth_telling(loss):
         return None
     return Opened(trial.number, counting, loss, solved)
+
+
+def _variants(settings: Mapping[str, Any], space: Space) -> Iterator[dict[str, Any]]:
+    """The settings, and these with virtual stages where no design of the space has any."""
+    yield dict(settings)
+    if "stages" in settings and "interleave" not in parallelism_of(space.template):
+        yield from ({**settings, "interleave": count} for count in _INTERLEAVED)
+
+
+def _behind(record: StudyRecord, trial: TrialRecord, outcome: Outcome) -> tuple[int, float]:
+    """How a design ranks among variants: what is feasible first, by the objective in which it loses most."""
+    if outcome.state != "feasible":
+        return 1, sum(max(0.0, missed) for missed in outcome.violations.values())
+    return 0, most_behind(record, trial, outcome.values)
 
 
 def _with_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +107,7 @@ def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
 def _counting(settings: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings that a design with these degrees can have."""
     its = parallelism_of(document)
-    degrees = {"expert_tensor": ("tensor", "expert"), "stages": ("pipeline",)}
+    degrees = {"expert_tensor": ("tensor", "expert"), "stages": ("pipeline",), "interleave": ("pipeline",)}
     return {key: value for key, value in settings.items() if all(its.get(d, 1) > 1 for d in degrees.get(key, ()))}
 
 

@@ -45,8 +45,16 @@ def test_the_best_design_with_them_is_told_by_what_it_gains(tmp_path: Path) -> N
     assert found.loss["iteration_time"] == pytest.approx(after / before - 1)
     assert found.loss["iteration_time"] <= -0.02
     assert found.settings["stages"] == {"solve": True}
-    assert told.startswith("The space leaves out 'expert_tensor: 1' and 'stages: {solve: true}'. The best found with")
+    left_out = f"'expert_tensor: 1', 'stages: {{solve: true}}' and 'interleave: {found.settings['interleave']}'"
+    assert told.startswith(f"The space leaves out {left_out}. The best found with")
     assert f"has time \N{MINUS SIGN}{-100 * found.loss['iteration_time']:.2g} %." in told
+
+
+def test_virtual_stages_are_not_looked_at_where_the_space_has_them(tmp_path: Path) -> None:
+    answer, (told,), _ = answers(tmp_path, interleave={"choice": [1, 2]})
+    assert answer.opened is not None
+    assert "interleave" not in answer.opened.settings
+    assert told.startswith("The space leaves out 'expert_tensor: 1' and 'stages: {solve: true}'. The best found with")
 
 
 def test_nothing_is_told_of_a_space_that_has_them(tmp_path: Path) -> None:
