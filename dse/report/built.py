@@ -49,7 +49,7 @@ def describe_build(trial: TrialRecord) -> str:
     network = headline(document, ("topology", "bandwidth"))
     npus = headline(document, ("NPUs", "power cap")) + _describe_npu(trial)
     what = npus + (f" on {network} an NPU" if network else "")
-    if fabric := ", ".join(dict.fromkeys(_describe_fabric(document))):
+    if fabric := ", ".join(dict.fromkeys((*_describe_fabric(document), *_describe_rates(trial)))):
         what = f"{what} ({fabric})"
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; {'; '.join(_describe_workloads(trial))}."
@@ -132,6 +132,16 @@ def _describe_fabric(document: Document) -> Iterator[str]:
             value = dimension.get(key)
             if key == "nics" or value is True or value not in _USUAL:  # True is 1
                 yield from () if value is None else (say(_short(value)),)
+
+
+def _describe_rates(trial: TrialRecord) -> Iterator[str]:
+    """Latency and efficiency of the dimensions, as far as the space left them open."""
+    document = trial.decided_document or {}
+    open_keys = {path.rpartition(".")[2] for path in trial.params if path.startswith("cluster.dimensions")}
+    if "latency" in open_keys and (latency := BY_NAME["latency"].read(document)) is not None:
+        yield f"latency {latency}"
+    if "efficiency" in open_keys:
+        yield f"efficiency {'/'.join(_short(each.get('efficiency', 1.0)) for each in dimensions_of(document))}"
 
 
 def _short(value: Any) -> str:

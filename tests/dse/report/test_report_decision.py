@@ -446,6 +446,18 @@ def test_what_is_built_names_all_that_it_needs_to_run() -> None:
     assert describe_build(chosen).endswith(", software megatron-core.")
 
 
+def test_latency_and_efficiency_are_named_where_the_space_leaves_them_open() -> None:
+    made = trial(0, 1.0, 2e7)
+    design = dict(made.design or {})
+    cluster = design["cluster"]
+    first, *others = cluster["dimensions"]
+    fast = {**design, "cluster": {**cluster, "dimensions": [{**first, "latency": 0.0, "efficiency": 0.5}, *others]}}
+    assert "latency" not in describe_build(replace(made, design=fast))
+    paths = {"cluster.dimensions[0].latency": 0.0, "cluster.dimensions[0].efficiency": 0.5}
+    assert "latency 0/" in (told := describe_build(replace(made, design=fast, params=paths)))
+    assert "efficiency 0.5/1" in told
+
+
 def test_the_first_sentence_says_how_the_network_is_used_where_that_was_open() -> None:
     made = trial(0, 1.0, 1e7)
     design: dict[str, Any] = dict(made.design or {})
