@@ -151,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
         from dse.report import explain_infeasible
 
         print(explain_infeasible(record), file=sys.stderr)
-        return _explain_invalid(space, record, ended)
+        return _explain_invalid(space, record, ended, settings.engine)
     return 0
 
 
@@ -212,14 +212,20 @@ def _farewell(progress: Progress, folder: Path) -> str:
     return f"{what}; continue with --resume, or write the reports: dse report {folder}"
 
 
-def _explain_invalid(space: Space, record: StudyRecord, ended: str) -> int:
+def _explain_invalid(space: Space, record: StudyRecord, ended: str, engine: str) -> int:
     """Print which rules rule designs out. The exit status is 2 if the space has no design at all, else 1."""
-    from dse.run.invalid import drawn_reasons, explained, trial_reasons
+    from dse.report.infeasible import describe_closest
+    from dse.run.invalid import closest_design, drawn_reasons, explained, trial_reasons
+    from simcore.engine.registry import QUICK
 
     reasons = trial_reasons(record.trials) if record.trials else drawn_reasons(space)
     if not reasons:
         return 1
     print(explained(reasons, "trials" if record.trials else "designs of the space"), file=sys.stderr)
+    closest = None if record.trials or engine not in QUICK else closest_design(space, engine)
+    if closest is not None:
+        simulated, outcome = closest
+        print(describe_closest(simulated, outcome.design, outcome.violations), file=sys.stderr)
     nothing = ended == "exhausted" and all(invalid for _, _, invalid in reasons)
     return 2 if nothing and len(reasons) >= len(record.trials) else 1
 

@@ -7,6 +7,8 @@ by the largest miss: a trial that misses one thing narrowly is closer than one t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from dse.evaluate.fullness import fullness
 from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.evaluate.trials import Trials
+from dse.report.aspects import Document
 from dse.report.describe import headline
 from dse.report.orders import describe_unsold
 from dse.report.units import clean_text, format_number, format_percent
@@ -29,7 +32,7 @@ def explain_infeasible(record: StudyRecord) -> str:
     if record.feasible_trials:
         return ""
     if not record.trials:
-        return "No design was evaluated."
+        return _describe_proven(record.proof) or "No design was evaluated."
     has_failed = record.trials.is_state("failed")
     failed, rest = record.trials.select(has_failed), record.trials.select(~has_failed)
     sentences = [_describe_ends(record)]
@@ -45,6 +48,25 @@ def explain_infeasible(record: StudyRecord) -> str:
         )
         sentences.append(f"{often}: {error}")
     return "\n".join(sentence for sentence in sentences if sentence)
+
+
+def _describe_proven(proof: Mapping[str, Any] | None) -> str:
+    """That no design of a space can be, and what rules them out; empty where that is not proven."""
+    if proof is None or not proof["complete"] or not proof["cut"]:
+        return ""
+    cuts = sorted(proof["cut"].items(), key=lambda item: (-item[1], item[0]))
+    told = ", ".join(f"'{clean_text(rule)}' {format_number(count)}" for rule, count in cuts)
+    points = format_number(proof["points"])
+    why = f"Each was ruled out by the first of these that it breaks: {told}."
+    return f"Nothing is feasible, which is proven: of {points} combinations none is left. {why}"
+
+
+def describe_closest(simulated: int, design: Document | None, violations: Mapping[str, float]) -> str:
+    """Which of designs that were simulated beside a study comes closest, and what it misses."""
+    misses = [(name, by) for name, by in violations.items() if by > 0]
+    told = " and ".join(f"'{clean_text(name)}' by {describe_violation(name, by)}" for name, by in misses)
+    what = headline(design, _SHOWN)
+    return f"Of {format_number(simulated)} designs that may be simulated the closest ({what}) misses {told}."
 
 
 def _describe_ends(record: StudyRecord) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from dse.evaluate.evaluate import Evaluator, Outcome
 from dse.evaluate.over_memory import overflow
 from dse.evaluate.record import VALID, TrialRecord
 from dse.space.constraint import describe_violation
@@ -22,6 +23,8 @@ from simcore.check.load import parse_design
 from simcore.design.design import Design
 
 DRAWN = 500
+SIMULATED = 40
+"""Designs that are simulated at most to find the closest one."""
 SHOWN = 5
 _FITS = "fits"
 _AT_LIMIT = 1e-9
@@ -64,6 +67,27 @@ def _looked_at(plain: list[Space]) -> Iterator[tuple[Space, FilledDocument]]:
     for number in range(DRAWN):
         one = plain[number % len(plain)]
         yield one, one.fill(RandomDraw(generator))
+
+
+def closest_design(space: Space, engine: str) -> tuple[int, Outcome] | None:
+    """Of designs that break no rule before simulation, how many were simulated, and what became of the closest one.
+
+    None where there are none, and of clusters that are to be bought.
+    """
+    evaluator = Evaluator(space.objectives, space.constraints, engine)
+    found: list[Outcome] = []
+    for one, filled in () if space.jobs else _looked_at(space.plain):
+        design, _ = parse_design(filled.document)
+        known = None if design is None else ScreenedDesign(design, one.constraints)
+        if known is None or known.problems or known.broken_constraints:
+            continue
+        outcome = evaluator(filled.document)
+        found += [] if outcome.metrics is None else [outcome]
+        if len(found) == SIMULATED:
+            break
+    if not found:
+        return None
+    return len(found), min(found, key=lambda outcome: sum(max(0.0, missed) for missed in outcome.violations.values()))
 
 
 def _with_nearest(reasons: list[Reason], design: Design) -> list[Reason]:

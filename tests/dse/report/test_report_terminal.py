@@ -202,6 +202,11 @@ def test_a_memory_overflow_is_told_in_bytes() -> None:
 def test_nothing_to_explain_where_something_is_feasible_or_nothing_was_tried() -> None:
     assert explain_infeasible(studies.mixed(30)) == ""
     assert explain_infeasible(studies.record([])) == "No design was evaluated."
+    proof = {"points": 128, "cut": {"fits": 47, "cost.total <= 22 M$": 81}, "complete": True}
+    assert explain_infeasible(replace(studies.record([]), proof=proof)) == (
+        "Nothing is feasible, which is proven: of 128 combinations none is left. Each was ruled out by the first of "
+        "these that it breaks: 'cost.total <= 22 M$' 81, 'fits' 47."
+    )
     assert "3 failed" in explain_infeasible(studies.record([studies.failed(i) for i in range(3)]))
     assert "No design was evaluated." in printed(studies.record([]))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tiny_spaces import space, tiny
 
-from dse.run.invalid import DRAWN, drawn_reasons, explained
+from dse.report.infeasible import describe_closest
+from dse.run.invalid import DRAWN, closest_design, drawn_reasons, explained
 from dse.space.space import Space
 from simcore.document.problem import InputError
 
@@ -38,3 +39,21 @@ def test_a_limit_that_is_missed_by_nothing_is_said_to_leave_its_own_value_out() 
 def test_a_constraint_on_what_training_takes_asks_for_its_tokens() -> None:
     with pytest.raises(InputError, match=r"constraints\[1\].*'time_to_train'; give the workload training_tokens"):
         space({**tiny(), "constraints": ["fits", "time_to_train <= 30 d"]})
+
+
+def test_of_designs_that_only_a_simulation_rules_out_the_closest_is_named() -> None:
+    given = space({**tiny(), "constraints": ["fits", "iteration_time <= 1 ns"]})
+    assert not drawn_reasons(given)
+    found = closest_design(given, "fast")
+    assert found is not None
+    simulated, closest = found
+    assert 1 < simulated <= given.count()
+    assert closest.metrics is not None
+    told = describe_closest(simulated, closest.design, closest.violations)
+    assert told.startswith(f"Of {simulated} designs that may be simulated the closest (")
+    factor = closest.metrics["iteration_time_s"] / 1e-9
+    assert told.endswith(f") misses 'iteration_time <= 1 ns' by a factor of {factor:.2g}.")
+
+
+def test_where_no_design_may_be_simulated_none_is_the_closest() -> None:
+    assert closest_design(space({**tiny(), "constraints": ["parallelism.tensor < 1"]}), "fast") is None
