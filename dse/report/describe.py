@@ -42,6 +42,8 @@ CARE = "reliability."
 """Paths of how a job is saved and begun again."""
 _KNOWN = {"cluster.npu.": "cluster.npu.", "cluster.memory.": "cluster.", CARE: CARE}
 """Paths that are said in words, by how they begin, with what of that goes without saying: of an NPU, and of care."""
+_SHORT = {"reliability.checkpoint.bandwidth_per_npu": "saved at"}
+"""Paths that are said in fewer words than they have, so that they fit into a row."""
 _AS_WORDS = str.maketrans("._", "  ")
 
 
@@ -59,6 +61,8 @@ class Comparison:
 
 def in_words(path: str) -> str:
     """A path of `_KNOWN` in words; any other one as it is."""
+    if path in _SHORT:
+        return _SHORT[path]
     known = next((known for begin, known in _KNOWN.items() if path.startswith(begin)), None)
     return path if known is None else path.removeprefix(known).translate(_AS_WORDS).replace("npu", "NPU")
 
