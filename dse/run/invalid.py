@@ -72,7 +72,7 @@ def _looked_at(plain: list[Space]) -> Iterator[tuple[Space, FilledDocument]]:
 def closest_design(space: Space, engine: str) -> tuple[int, Outcome] | None:
     """Of designs that break no rule before simulation, how many were simulated, and what became of the closest one.
 
-    None where there are none, and of clusters that are to be bought.
+    None where there are none, where one keeps all limits, and of clusters that are to be bought.
     """
     evaluator = Evaluator(space.objectives, space.constraints, engine)
     found: list[Outcome] = []
@@ -85,9 +85,8 @@ def closest_design(space: Space, engine: str) -> tuple[int, Outcome] | None:
         found += [] if outcome.metrics is None else [outcome]
         if len(found) == SIMULATED:
             break
-    if not found:
-        return None
-    return len(found), min(found, key=lambda outcome: sum(max(0.0, missed) for missed in outcome.violations.values()))
+    missed = [sum(max(0.0, by) for by in outcome.violations.values()) for outcome in found]
+    return (len(found), found[int(np.argmin(missed))]) if found and min(missed) > 0 else None
 
 
 def _with_nearest(reasons: list[Reason], design: Design) -> list[Reason]:
