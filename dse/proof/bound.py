@@ -22,6 +22,7 @@ import numpy as np
 from dse.evaluate.aggregate import aggregate, is_shared
 from dse.evaluate.note import Note, be_silent
 from dse.proof.least import Search, Times, Unknown
+from dse.proof.least_served import has_too_many_served
 from dse.proof.parts import looks_at_links, without_parallelism
 from dse.proof.relax import LeastTimes
 from dse.proof.unreachable import is_infeasible
@@ -112,7 +113,7 @@ def limit_steps(space: Space, phased: bool = True) -> Generator[Step, None, Limi
         return {name: ProvenLimit(value) for name, value in _jobs_bounds(space).items()}, None
     limits: dict[str, ProvenLimit] = {}
     try:
-        shapes = _shapes_of(space, phased)
+        shapes = _shapes_of(space, phased and not has_too_many_served(space))
         for objective in space.objectives:
             limits[objective.name] = yield from _best_limit(objective, shapes, space)
     except (Refusal, InputError):

@@ -22,6 +22,7 @@ from dse.proof.bound import (
     limit_steps,
     run_steps,
 )
+from dse.proof.least_served import MOST_SERVED, has_too_many_served
 from dse.proof.parts import is_computing_proven_of, is_proven_of
 from dse.proof.relax import MOST_JOBS, LeastTimes
 from dse.proof.unreachable import unreachable_problem
@@ -123,13 +124,16 @@ def _too_many_notice(space: Space) -> str:
     """That bounds on time are loose where there are too many jobs to bound one by one; empty where there are not."""
     if not any(exponent_of(name, "time") for objective in space.objectives for name in _metrics_of(objective)):
         return ""
-    jobs = LeastTimes(space).most_jobs()
-    if jobs <= MOST_JOBS:
+    if has_too_many_served(space):
+        what, many, most = "the space leaves", space.count(), MOST_SERVED
+    else:
+        what, many, most = "workload and parallelism leave", LeastTimes(space).most_jobs(), MOST_JOBS
+    if many <= most:
         return ""
     return (
-        "What is proven of times follows from FLOPs at the NPUs' peak alone: workload and parallelism leave "
-        f"{'infinitely many' if isinf(jobs) else f'{jobs:,.0f}'} combinations open, and at most {MOST_JOBS:,} are "
-        "bounded one by one."
+        f"What is proven of times follows from FLOPs at the NPUs' peak alone: {what} "
+        f"{'infinitely many' if isinf(many) else f'{many:,.0f}'} combinations open, and at most {most:,} are bounded "
+        "one by one."
     )
 
 

@@ -18,11 +18,23 @@ from dse.space.space import Space
 from simcore.bounds.design import Bounds, bound, bound_serving
 from simcore.check.load import parse_sound
 from simcore.design.design import Design
+from simcore.design.workload import workload_tag
 from simcore.metrics import JOB, METRICS, is_of
+from simcore.workload.base import kind_named
 
 MOST_REFINED = 40
 """Jobs that are bounded as complete designs, per shape."""
+MOST_SERVED = 30_000
+"""Designs of a space up to which its jobs are looked at, each of which takes some milliseconds: more take minutes."""
 SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
+
+
+def has_too_many_served(space: Space) -> bool:
+    """Whether a space serves a model in so many ways that its jobs are not bounded one by one (`MOST_SERVED`)."""
+    if "workload" not in space.template:
+        return False
+    kind = kind_named(workload_tag(space.template["workload"]))
+    return kind.jobs_by == "tokens" and space.count() > MOST_SERVED
 
 
 class ServingSearch(Search):

@@ -151,3 +151,28 @@ def test_more_jobs_than_are_bounded_one_by_one_are_said(monkeypatch: pytest.Monk
     assert re.search(r"leave [\d,]+ combinations open, and at most 1 are bounded", unproven_notice(space(), "fast"))
     cost = space(tiny(objectives={"minimize": ["cost.total"]}))
     assert not unproven_notice(cost, "fast")
+
+
+def test_of_more_served_designs_than_are_bounded_one_by_one_the_peak_alone_is_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workload = {
+        "model": {**tiny()["workload"]["model"], "position": "rotary"},
+        "global_batch": 32,
+        "prompt_length": 64,
+        "output_length": 9,
+    }
+    parallelism = {"degrees": {"product": 8, "of": ["tensor", "data"]}, "microbatch": {"choice": [1, 4]}}
+    served = space(tiny(workload=workload, parallelism=parallelism))
+    close = proven_bounds(served, "fast")
+    assert not unproven_notice(served, "fast")
+    monkeypatch.setattr("dse.proof.least_served.MOST_SERVED", 1)
+    monkeypatch.setattr(certificate, "MOST_SERVED", 1)
+    assert re.search(
+        r"space leaves [\d,]+ combinations open, and at most 1 are bounded", unproven_notice(served, "fast")
+    )
+    loose = proven_bounds(served, "fast")
+    assert loose["cost.total"] == close["cost.total"]
+    assert close["iteration_time"] is not None
+    assert loose["iteration_time"] is not None
+    assert 0 < loose["iteration_time"] < close["iteration_time"]
