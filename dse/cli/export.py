@@ -100,11 +100,17 @@ def _design(options: argparse.Namespace) -> Design:
         if options.pick is not None:
             raise InputError([Problem(("TRIAL",), "none beside a design document", options.pick)], "command line")
         return load_design(options.subject)
-    from dse.report.pick import pick
+    from dse.door.asked import ask_again
+    from dse.report.pick import ROBUST, pick
     from dse.run.document import open_study
     from dse.run.record import record_in
+    from dse.whatif.answers import NOTHING
 
-    trial = pick(record_in(open_study(options.subject), bounded=False), text=options.pick)
+    study = open_study(options.subject)
+    record = record_in(study, bounded=False)
+    asks = options.pick in (None, ROBUST) and bool(record.trials)
+    trial = pick(record, ask_again(study, record, options.interrupt) if asks else NOTHING, options.pick)
+    print(f"trial {trial.number} of {options.subject}", file=sys.stderr)
     designs = {name: part.design for name, part in trial.parts if part.design is not None}
     name = options.workload or next(iter(designs), "")
     if (options.workload is None and len(designs) > 1) or name not in designs:

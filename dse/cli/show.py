@@ -44,15 +44,13 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse show`."""
     from rich.console import Console
 
-    from dse.door.progress import Phases
-    from dse.report.choice import design_to_build
+    from dse.door.asked import ask_again
     from dse.report.counted import convert_units
     from dse.report.pick import ROBUST, pick
     from dse.report.show import gather_facts, print_shown, shown_document
     from dse.report.summary import summarize
     from dse.run.document import open_study
     from dse.run.record import record_in
-    from dse.whatif.ask import answers_about
     from simcore.document.problem import InputError, Problem
 
     if problems := file_problems("--design", options.design):
@@ -64,10 +62,7 @@ def run(options: argparse.Namespace) -> int:
     asked = None if options.pick in (None, ROBUST) else pick(record, text=options.pick)
     if asked is not None:  # a wrong word is told, and a file written, before anything is asked
         _write(options, asked, study.engine)
-    with Phases(options.interrupt) as phases:
-        phases.phase("asking what-ifs")
-        choose = design_to_build(record)  # as reports do, so that they say the same
-        answers = answers_about(record, study.space, study.engine, note=phases.note, choose=choose)
+    answers = ask_again(study, record, options.interrupt)
     trial = pick(record, answers, options.pick)
     shown = gather_facts(record, summarize(record, answers), trial)
     if options.json:

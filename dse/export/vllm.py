@@ -18,10 +18,12 @@ from simcore.design.design import Design
 from simcore.document.field import NARROW
 from simcore.document.problem import InputError, Problem
 from simcore.workload.serving.document import InferenceWorkload
+from simcore.workload.serving.program import PASS_TOKENS
 
 _TENSOR, _PIPELINE, _DATA = "--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"
 _EXPERTS, _EXCHANGE = "--enable-expert-parallel", "--all2all-backend"
 _REQUESTS, _LENGTH, _CACHE = "--max-num-seqs", "--max-model-len", "--kv-cache-dtype"
+_PASS = "--max-num-batched-tokens"
 _MODEL = '"${MODEL:?the folder or the name of a checkpoint}"'
 _RANK = "${NODE_RANK:-0}"
 _EXCHANGES = {"node": "deepep_high_throughput", "rank": "deepep_low_latency"}
@@ -50,7 +52,9 @@ class Vllm(Target):
         """See `Target.elsewhere`."""
         several = {"workload.global_batch": "those of all servers"} if _servers(design) > 1 else {}
         chosen = {} if _has_kernels(design) else {"parallelism.dispatch": "vLLM chooses the exchange on these NPUs"}
-        return _ELSEWHERE | several | chosen
+        cache = InferenceWorkload.of(design.workload).cache_precision
+        wide = {} if cache in NARROW else {"workload.cache_precision": "that of the checkpoint, or 16 bits"}
+        return _ELSEWHERE | several | chosen | wide
 
     def write(self, design: Design) -> str:
         """See `Target.write`."""
@@ -67,6 +71,8 @@ class Vllm(Target):
             said.give(_EXCHANGE, _EXCHANGES[p.dispatch or "rank"])
         said.give(_REQUESTS, -(-workload.global_batch // design.data))
         said.give(_LENGTH, workload.length)
+        if workload.batching == "continuous":
+            said.give(_PASS, max(PASS_TOKENS, workload.prompt_length))
         if workload.cache_precision == "fp8":
             said.give(_CACHE, "fp8")
         command = ["vllm", "serve", _MODEL]
@@ -100,10 +106,29 @@ class Vllm(Target):
         yield f"MODEL is a checkpoint of {workload.model.name or 'the model'} with weights in {held}"
         if (servers := _servers(design)) > 1:
             yield f"a server is {design.cluster.npus // servers:,} NPUs: start {servers:,} of them behind one address"
+            if design.cluster.npus // servers < npus_of_node(design):
+                yield "servers of one node have NPUs (CUDA_VISIBLE_DEVICES) and a port (--port) of their own"
         if _nodes(design) > 1:
-            yield "on all nodes of a server but the first add --headless"
+            yield "NODE_RANK counts the nodes of one server; on all of them but the first add --headless"
+        if design.microbatches > design.parallelism.pipeline:
+            yield (
+                f"a replica's requests are decoded {design.microbatch:,} at a time in the prediction: vLLM decodes all "
+                "that it has together, which takes longer for each token and makes more of them"
+            )
+        if _without_graphs(design):
+            yield (
+                f"{_EXCHANGES['node']} turns CUDA graphs off, which the prediction replays: {_EXCHANGES['rank']} has "
+                "them, for NPUs that decode alone"
+            )
         if workload.batching == "static":
             yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
+
+
+def _without_graphs(design: Design) -> bool:
+    """Whether the kernels that move tokens to experts are those that vLLM starts no graphs beside."""
+    p = design.parallelism
+    exchanges = p.expert > 1 and p.dispatch == "node" and _has_kernels(design)
+    return exchanges and design.running_software.execution == "graph"
 
 
 def _has_kernels(design: Design) -> bool:

@@ -66,14 +66,15 @@ def _changed(at: AtBatch) -> str:
 
 
 def _fate(trial: TrialRecord, at: AtBatch) -> str:
+    who = f"trial {trial.number}"  # what is said before this may be about another one
     if not at.why:
-        return "other designs beat it"
+        return f"other designs beat {who}"
     if at.why == DOES_NOT_FIT:
-        return f"it {at.why}"
+        return f"{who} {at.why}"
     if not any(sign in at.why for sign in ("<", ">")):
-        return f"it cannot run ({_CANNOT.get(at.why) or clean_text(at.why)})"
+        return f"{who} cannot run ({_CANNOT.get(at.why) or clean_text(at.why)})"
     tokens = ", with the tokens that training takes at such a batch" if _takes_more(trial, at) else ""
-    return f"it misses {clean_text(at.why)}{tokens}"
+    return f"{who} misses {clean_text(at.why)}{tokens}"
 
 
 def _takes_more(trial: TrialRecord, at: AtBatch) -> bool:

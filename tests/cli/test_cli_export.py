@@ -63,6 +63,17 @@ def test_a_trial_of_a_run_is_exported(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "trial" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("pick", [[], ["robust"], ["knee"]])
+def test_what_is_exported_is_what_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], pick: list[str]) -> None:
+    run = str(tmp_path / "run")
+    assert main(["optimize", str(write_space(tmp_path, SPACE)), "--out", run]) == 0
+    capsys.readouterr()
+    assert main(["show", run, *pick, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert main(["export", run, *pick, "--for", "megatron"]) == 0
+    assert f"trial {shown['trial']} of {run}\n" in capsys.readouterr().err
+
+
 def test_what_cannot_be_exported_is_one_message(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = design.parent / "never.sh"
     assert main(["export", str(design), "3", "--for", "megatron", "--out", str(out)]) == 2

@@ -53,7 +53,7 @@ def serving_problems(design: Design) -> Iterator[Problem]:
         expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside {workload.precision}"
         yield Problem(("workload", "precision"), expected, workload.precision)
     held = workload.weight_precision
-    if held is not None and WEIGHT_BYTES[held] >= BYTES[workload.precision]:
+    if held not in (None, workload.precision) and WEIGHT_BYTES[held] >= BYTES[workload.precision]:
         expected = f"fewer bits than products compute in ({workload.precision})"
         yield Problem(("workload", "weight_precision"), expected, held, "leave it out, or choose 4 bits")
     path: Path = ("parallelism", "tensor")

@@ -64,7 +64,10 @@ def test_a_server_of_several_nodes_shares_out_its_copies() -> None:
     assert said.word("--all2all-backend") == "deepep_high_throughput"
     assert said.number("--max-num-seqs") == 16
     assert said.number("--max-model-len") == 2500
-    assert "on all nodes of a server but the first add --headless" in export(DESIGNS["experts over all"], "vllm").notes
+    assert said.number("--max-num-batched-tokens") == 2048
+    notes = export(DESIGNS["experts over all"], "vllm").notes
+    assert "NODE_RANK counts the nodes of one server; on all of them but the first add --headless" in notes
+    assert any(note.startswith("deepep_high_throughput turns CUDA graphs off") for note in notes)
 
 
 def test_a_model_in_stages_on_two_nodes_is_one_server_and_its_copy_another() -> None:
@@ -73,6 +76,17 @@ def test_a_model_in_stages_on_two_nodes_is_one_server_and_its_copy_another() -> 
     assert "--nnodes=2" in said
     assert said.number("--data-parallel-size") == 1
     assert "a server is 16 NPUs: start 2 of them behind one address" in exported.notes
+
+
+def test_what_vllm_schedules_otherwise_is_said() -> None:
+    one_by_one = served(npus=8, tensor=4, data=2, microbatch=1, **DENSE)
+    notes = export(one_by_one, "vllm").notes
+    assert any(note.startswith("a replica's requests are decoded 1 at a time in the prediction: ") for note in notes)
+    assert "servers of one node have NPUs (CUDA_VISIBLE_DEVICES) and a port (--port) of their own" in notes
+    together = export(served(npus=8, tensor=4, data=2, microbatch=256, **DENSE), "vllm").notes
+    assert not any("at a time" in note for note in together)
+    wide = {"precision": "bf16", "cache_precision": "bf16"}
+    assert export(served(npus=8, tensor=8, model="llama3-70b", workload=wide), "vllm").unsaid == ()
 
 
 def test_a_group_of_experts_is_a_server() -> None:

@@ -751,9 +751,9 @@ def batches(stays: bool, why: str = "") -> Mapping[int, tuple[AtBatch, ...]]:
     ("stays", "why", "said"),
     [
         (True, "", "half or twice the batch keep it"),
-        (False, "", "at batch 512 other designs beat it"),
-        (False, "does not fit", "at batch 512 it does not fit"),
-        (False, "microbatches fill the batch", "at batch 512 it cannot run (data x microbatch does not divide it)"),
+        (False, "", "at batch 512 other designs beat trial 1"),
+        (False, "does not fit", "at batch 512 trial 1 does not fit"),
+        (False, "microbatches fill the batch", "512 trial 1 cannot run (data x microbatch does not divide it)"),
     ],
 )
 def test_batches_that_change_the_choice_are_named(stays: bool, why: str, said: str) -> None:
@@ -770,11 +770,11 @@ def test_a_batch_that_asks_for_more_than_itself_says_so() -> None:
     assert document is not None
     document["workload"] = {"model": "transformer-1t", "global_batch": 1024, "training_tokens": 3e11}
     said = decided(record, replace(NOTHING, batches=late)).sentences[2]
-    missed = "at batch 2,048 it misses time_to_train <= 45 d, with the tokens that training takes at such a batch"
+    missed = "at batch 2,048 trial 1 misses time_to_train <= 45 d, with the tokens that training takes at such a batch"
     assert missed in said
     large = {1: (AtBatch(2.0, 2048.0, {}, "memory.peak <= 60 GiB", False),)}
     said = decided(record, replace(NOTHING, batches=large)).sentences[2]
-    assert "at batch 2,048 it misses memory.peak <= 60 GiB" in said
+    assert "at batch 2,048 trial 1 misses memory.peak <= 60 GiB" in said
     assert "with the tokens" not in said
 
 

@@ -89,7 +89,14 @@ def test_embedding_and_head_keep_16_bits_beside_narrow_products() -> None:
     assert held == pytest.approx(8.03e9 + 2 * 128256 * 4096, rel=1e-3)
 
 
-@pytest.mark.parametrize(("precision", "held"), [("fp8", "fp8"), ("fp8", "int8"), ("nvfp4", "int4")])
+@pytest.mark.parametrize("model", ["llama3-8b", "mixtral-8x7b"])
+def test_weights_in_the_precision_of_products_are_what_they_are_unless_given(model: str) -> None:
+    given, left_out = (simulate(design(model, precision="fp8", **its)) for its in ({"weight_precision": "fp8"}, {}))
+    assert given.iteration_time_s == left_out.iteration_time_s
+    assert given.memory_bytes == left_out.memory_bytes
+
+
+@pytest.mark.parametrize(("precision", "held"), [("fp8", "int8"), ("nvfp4", "int4")])
 def test_weights_no_narrower_than_products_are_refused(precision: str, held: str) -> None:
     with pytest.raises(InputError, match=r"workload.weight_precision: expected fewer bits than products compute in"):
         design(precision=precision, weight_precision=held)
