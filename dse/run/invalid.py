@@ -76,13 +76,10 @@ def closest_design(space: Space, engine: str) -> tuple[int, Outcome] | None:
     """
     evaluator = Evaluator(space.objectives, space.constraints, engine)
     found: list[Outcome] = []
-    for one, filled in () if space.jobs else _looked_at(space.plain):
+    for _, filled in () if space.jobs else _looked_at(space.plain):
         design, _ = parse_design(filled.document)
-        known = None if design is None else ScreenedDesign(design, one.constraints)
-        if known is None or known.problems or known.broken_constraints:
-            continue
-        outcome = evaluator(filled.document)
-        found += [] if outcome.metrics is None else [outcome]
+        outcome = None if design is None else evaluator.evaluate_design(design)
+        found += [] if outcome is None or outcome.metrics is None else [outcome]
         if len(found) == SIMULATED:
             break
     missed = [sum(max(0.0, by) for by in outcome.violations.values()) for outcome in found]

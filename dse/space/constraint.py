@@ -22,9 +22,6 @@ from simcore.metrics import BEFORE, JOB, METRICS, Scope, is_of
 NO_VALUE = 1.0
 """Violation of a condition that cannot be calculated: as that of a plain one that is false."""
 
-_TWICE = 0.5
-"""Violation of an upper limit by twice as much."""
-
 
 @dataclass(frozen=True)
 class Constraint:
@@ -108,9 +105,10 @@ def describe_violation(name: str, violation: float) -> str:
     """
     tree = Expression(name).tree
     above = isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.Lt | ast.LtE)
-    if above and _TWICE <= violation < 1.0:
-        return f"a factor of {1.0 / (1.0 - violation):.2g}"
-    return f"{100 * (violation / (1.0 - violation) if above and violation < 1.0 else violation):.2g} %"
+    if not above or violation >= 1.0:
+        return f"{100 * violation:.2g} %"
+    over = violation / (1.0 - violation)
+    return f"a factor of {1.0 + over:.2g}" if over >= 1.0 else f"{100 * over:.2g} %"
 
 
 _OF_MEMORY = {"fits", "memory.peak", "memory.reserved"}

@@ -146,6 +146,11 @@ class Parallelism(Frozen):
         return self.tensor // gcd(self.tensor, heads) if self.attention_split == "queries" else 1
 
     @property
+    def head_npus(self) -> int:
+        """NPUs of the context group that share out the heads, each with all tokens, while they attend."""
+        return self.context if self.context_communication == "all_to_all" else 1
+
+    @property
     def solves_stages(self) -> bool:
         """Whether the layers of its stages are to be solved."""
         return isinstance(self.stages, SolvedStages)

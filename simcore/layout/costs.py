@@ -100,7 +100,7 @@ MATRIX = 28
 EMBEDDED = 29
 """Parameters of its embedding."""
 GATHERED, REDUCED, BUCKET = 30, 31, 32
-"""See `simcore.workload.data_parallel.Moving`."""
+"""See `simcore.workload.moving.Moving`."""
 STAGE_COLUMNS = 33
 
 

@@ -82,7 +82,7 @@ def add(sums: Floats, layer: Floats) -> None:
 
 @inlined
 def _moving(stage: Floats, own: float, following: float, before: float) -> float:
-    """As `simcore.workload.data_parallel.Moving.bytes_of`."""
+    """As `simcore.workload.moving.Moving.bytes_of`."""
     reduced = stage[REDUCED]
     whole: float = stage[GATHERED] * (own + following) + reduced * own + max(reduced * before, stage[BUCKET])
     return whole

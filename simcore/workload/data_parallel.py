@@ -28,6 +28,7 @@ from simcore.design.layer_range import Degrees
 from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Segment, Start, Wait, Waits
 from simcore.workload.held import gathered_bytes
+from simcore.workload.moving import Moving
 
 MASTER_BYTES = 12
 """fp32 master copy, momentum and variance of a parameter (Adam)."""
@@ -90,30 +91,6 @@ class Unit(NamedTuple):
     parameters: Amount
     repeat: int = 1
     times: int = 1
-
-
-class Moving(NamedTuple):
-    """What sharding has whole for a while.
-
-    ZeRO-3 that gathers before each use has the parameters of two pieces, the one at work and the next (what is gathered
-    for longer counts as weights). Sharded gradients are whole in the piece that computes them and in the bucket that is
-    being reduced, which the piece before may have filled.
-    """
-
-    gathered: float
-    """Bytes of a parameter."""
-    reduced: float
-    """Bytes of a gradient."""
-    bucket: float
-    """Bytes of a bucket, the least."""
-
-    def bytes_of(self, own: float, following: float, before: float) -> float:
-        """Bytes while a piece of `own` parameters goes backward, between pieces of `before` and of `following`."""
-        return self.gathered * (own + following) + self.reduced * own + max(self.reduced * before, self.bucket)
-
-    def largest(self, parameters: float) -> float:
-        """Bytes where pieces of so many parameters follow each other."""
-        return self.bytes_of(parameters, parameters, parameters)
 
 
 class _Group(NamedTuple):

@@ -41,21 +41,17 @@ class _Builder:
         """Bytes of the embeddings of one NPU's samples."""
         return float(self.batch * self.model.tables * self.model.embedding * self.width)
 
+    def _send(self, size: float, waits: Waits) -> tuple[Operator, ...]:
+        """Start an all-to-all between the owners of the tables and those of the samples."""
+        return (Start("all_to_all", "expert", size, waits),) if self.npus > 1 else ()
+
+    def _await(self, waits: Waits) -> tuple[Operator, ...]:
+        """Wait for it."""
+        return (Wait(waits, Category.EXPERT),) if self.npus > 1 else ()
+
     def exchange(self) -> tuple[Operator, ...]:
-        """The all-to-all between the owners of the tables and those of the samples."""
-        return (Start("all_to_all", "expert", self.pooled, Waits.EXCHANGE),) if self.npus > 1 else ()
-
-    def exchanged(self) -> tuple[Operator, ...]:
-        """Wait for it."""
-        return (Wait(Waits.EXCHANGE, Category.EXPERT),) if self.npus > 1 else ()
-
-    def ask_ahead(self) -> tuple[Operator, ...]:
-        """Start the all-to-all of the next microbatch's indices."""
-        return (Start("all_to_all", "expert", INDEX * self._lookups, Waits.OVERLAP),) if self.npus > 1 else ()
-
-    def asked(self) -> tuple[Operator, ...]:
-        """Wait for it."""
-        return (Wait(Waits.OVERLAP, Category.EXPERT),) if self.npus > 1 else ()
+        """Start the exchange of pooled vectors, or of their gradients."""
+        return self._send(self.pooled, Waits.EXCHANGE)
 
     def product(self, name: str, m: int, n: int, k: int, batch: int = 1) -> Compute:
         """`batch` products [m,k]x[k,n]."""
@@ -79,7 +75,7 @@ class _Builder:
             forward = (self.product("interaction", vectors, vectors, model.embedding, self.batch),)
         else:
             forward = (Compute("interaction", "memory", 0.0, 2.0 * self.batch * model.interacted * self.width),)
-        ahead = (*self.exchanged(), *self.ask_ahead())
+        ahead = (*self._await(Waits.EXCHANGE), *self._send(INDEX * self._lookups, Waits.OVERLAP))
         return Unit("interaction", (*ahead, *forward), (*backwards(forward), *self.exchange()))
 
     def units(self) -> list[Unit]:
@@ -88,7 +84,8 @@ class _Builder:
         lookup = Compute("lookup", "memory", 0.0, rows + self.pooled)
         # Reads the gradient of each pooled vector; reads and writes its rows and their states.
         update = Compute("table-update", "memory", 0.0, self.pooled + 2 * rows + 2 * ROW_STATE * self._lookups)
-        tables = Unit("tables", (lookup, *self.exchange()), (*self.exchanged(), update, *self.asked()))
+        backward = (*self._await(Waits.EXCHANGE), update, *self._await(Waits.OVERLAP))
+        tables = Unit("tables", (lookup, *self.exchange()), backward)
         bottom, top = self.layers("bottom", self.model.bottom_layers), self.layers("top", self.model.top_layers)
         return [tables, *bottom, self.interaction(), *top]
 

@@ -78,8 +78,7 @@ def _norm_kept(shapes: Shapes, half: str) -> Terms:
 
 def _exchanges(shapes: Shapes) -> bool:
     """Whether queries and outputs of attention change NPUs, so that they are held before and after."""
-    p = shapes.parallelism
-    return shapes.query_npus > 1 or (p.context > 1 and p.context_communication == "all_to_all")
+    return shapes.query_npus > 1 or shapes.parallelism.head_npus > 1
 
 
 def _attention_kept(shapes: Shapes) -> Terms:

@@ -107,7 +107,7 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
     After an all-to-all these are of all tokens, and of the NPU's share of the heads. The softmax masks; GPT's layer,
     the one with biases, also drops out.
     """
-    model, p, split = shapes.model, shapes.parallelism, shapes.head_npus
+    model, p, split = shapes.model, shapes.parallelism, shapes.parallelism.head_npus
     groups = p.tensor // shapes.query_npus * split
     s, keys, heads = shapes.queries * split, shapes.workload.sequence // parts, p.microbatch * model.heads / groups
     if p.flash_attention:

@@ -73,12 +73,6 @@ class Shapes:
         """Tokens of a sequence from which an NPU attends."""
         return self.sequence // self.query_npus
 
-    @property
-    def head_npus(self) -> int:
-        """NPUs of the context group that share out the heads, each with all tokens, while they attend."""
-        p = self.parallelism
-        return p.context if p.context_communication == "all_to_all" else 1
-
     @cached_property
     def shares_key_heads(self) -> bool:
         """Whether the tensor group has more NPUs than keys and values have heads, so that several have the same."""

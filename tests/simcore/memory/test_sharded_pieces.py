@@ -8,7 +8,7 @@ import pytest
 from designs import dimension, model, training
 
 from simcore.check.load import design_from
-from simcore.workload.data_parallel import Moving
+from simcore.workload.moving import Moving
 from simcore.workload.transformer.program import transformer_program
 
 HIDDEN, LAYER = 512, 12 * 512 * 512

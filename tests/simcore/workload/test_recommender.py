@@ -80,25 +80,15 @@ def test_the_all_to_all_carries_every_table_of_an_npus_samples_once_each_way() -
 
 
 def test_the_indices_of_the_next_microbatch_are_sent_beside_this_one() -> None:
-    shape = {**LONG, "pooling": 64}
+    shape = {**model("dlrm-mlperf").model_dump(mode="json", exclude={"name"}), "pooling": 64}
     (part,) = program_of(design(shape, npus=8, batch=4096)).parts
     asked = [op for s in part.forward for op in s.operators if isinstance(op, Start) and op.waits == Waits.OVERLAP]
-    assert [(op.kind, op.size) for op in asked] == [("all_to_all", 512 * 10 * 64 * 8)]
+    assert [(op.kind, op.size) for op in asked] == [("all_to_all", 512 * 26 * 64 * 8)]
     *_, last = [op for s in part.backward for op in s.operators]
     assert last == Wait(Waits.OVERLAP, Category.EXPERT)
     exposed = [simulate(design({**shape, "pooling": each}, bandwidth="1 GB/s")) for each in (1, 64)]
     added = exposed[1].exposed_communication_s.expert - exposed[0].exposed_communication_s.expert
-    assert 0 < added <= 7 / 8 * 512 * 10 * 63 * 8 / 1e9
-
-
-LONG = {
-    "dense_features": 4,
-    "bottom": [64, 32],
-    "top": [64, 1],
-    "tables": 10,
-    "rows": 1000,
-    "embedding": 32,
-}
+    assert 0 < added <= 7 / 8 * 512 * 26 * 63 * 8 / 1e9
 
 
 def test_the_all_to_all_runs_beside_the_bottom_mlp() -> None:
