@@ -18,7 +18,6 @@ from simcore.design.design import Design
 from simcore.document.field import NARROW
 from simcore.document.problem import InputError, Problem
 from simcore.workload.serving.document import InferenceWorkload
-from simcore.workload.serving.program import PASS_TOKENS
 
 _TENSOR, _PIPELINE, _DATA = "--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"
 _EXPERTS, _EXCHANGE = "--enable-expert-parallel", "--all2all-backend"
@@ -72,7 +71,7 @@ class Vllm(Target):
         said.give(_REQUESTS, -(-workload.global_batch // design.data))
         said.give(_LENGTH, workload.length)
         if workload.batching == "continuous":
-            said.give(_PASS, max(PASS_TOKENS, workload.prompt_length))
+            said.give(_PASS, workload.pass_tokens)
         if workload.cache_precision == "fp8":
             said.give(_CACHE, "fp8")
         command = ["vllm", "serve", _MODEL]
@@ -95,6 +94,8 @@ class Vllm(Target):
             if way is not None:
                 keys["dispatch"] = way
         workload: dict[str, Any] = {"global_batch": (said.number(_REQUESTS) or 1) * copies}
+        if _PASS in said:
+            workload["prefill_tokens"] = said.number(_PASS)
         if _CACHE in said:
             workload["cache_precision"] = said.word(_CACHE)
         return Said(keys, workload)
@@ -110,11 +111,6 @@ class Vllm(Target):
                 yield "servers of one node have NPUs (CUDA_VISIBLE_DEVICES) and a port (--port) of their own"
         if _nodes(design) > 1:
             yield "NODE_RANK counts the nodes of one server; on all of them but the first add --headless"
-        if design.microbatches > design.parallelism.pipeline:
-            yield (
-                f"a replica's requests are decoded {design.microbatch:,} at a time in the prediction: vLLM decodes all "
-                "that it has together, which takes longer for each token and makes more of them"
-            )
         if _without_graphs(design):
             yield (
                 f"{_EXCHANGES['node']} turns CUDA graphs off, which the prediction replays: {_EXCHANGES['rank']} has "

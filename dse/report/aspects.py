@@ -201,6 +201,13 @@ def _of_degree(path: str, degree: str) -> Callable[[Document], str | None]:
     return lambda design: None if value_at(design, f"parallelism.{degree}") in (None, 1) else read(design)
 
 
+def _microbatch(design: Document) -> str | None:
+    """The microbatch; nothing where a server without a pipeline decodes all requests together."""
+    served = value_at(design, "workload.output_length") is not None
+    read = _of_degree("parallelism.microbatch", "pipeline") if served else _make_leaf_reader("parallelism.microbatch")
+    return read(design)
+
+
 def _stages(design: Document) -> str | None:
     """Layers by stage: `4`, `23 x 4 + 2`, or as they are written where they are no list."""
     listed = value_at(design, "parallelism.stages")
@@ -336,6 +343,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("precision", "{}", "workload.precision"),
     _simple_aspect("weights", "{} weights", "workload.weight_precision"),
     _simple_aspect("cache", "{} cache", "workload.cache_precision"),
+    _simple_aspect("prompts", "{} prompt tokens a pass", "workload.prefill_tokens"),
     _simple_aspect("gradients", "{} gradients", "workload.gradient_precision", "fp16"),
     Aspect("NPUs", "{}", _NPU, _npus),
     Aspect("power cap", "capped at {}", ("cluster.power_cap",), _power_cap),
@@ -350,7 +358,7 @@ ASPECTS: tuple[Aspect, ...] = (
     _simple_aspect("accumulate", "accumulate {}", "parallelism.accumulate", "sharded"),
     _simple_aspect("gather", "gather {}", "parallelism.gather", "twice"),
     _simple_aspect("shard group", "shard group {}", "parallelism.shard_group"),
-    _simple_aspect("microbatch", "microbatch {}", "parallelism.microbatch"),
+    Aspect("microbatch", "microbatch {}", ("parallelism.microbatch",), _microbatch),
     Aspect("schedule", "{}", ("parallelism.schedule",), _schedule),
     _simple_aspect("interleave", "interleave {}", "parallelism.interleave", "1"),
     Aspect("stages", "stages of {} layers", ("parallelism.stages",), _stages),

@@ -32,6 +32,7 @@ _IF_OPEN = {
     "accumulate": "parallelism.accumulate",
     "gather": "parallelism.gather",
     "dispatch": "parallelism.dispatch",
+    "prompts": "workload.prefill_tokens",
     "software": "software",
 }
 """What is said where the space left it open, be it the usual or not."""

@@ -104,11 +104,21 @@ def _fill_microbatches(document: dict[str, Any], trial: TrialRecord, batch: int)
     data, microbatch = given.get("data"), given.get("microbatch")
     if not isinstance(data, int) or not isinstance(microbatch, int) or data * microbatch == 0 or batch % data:
         return document
-    usual = read_workload((trial.design or {})["workload"]).usual_microbatch(data) == microbatch
-    its = read_workload(document["workload"]).usual_microbatch(data) if usual else math.gcd(batch // data, microbatch)
+    if _has_usual_microbatch(trial):
+        its = read_workload(document["workload"]).usual_microbatch(data, given.get("pipeline", 1))
+    else:
+        its = math.gcd(batch // data, microbatch)
     if its == microbatch:
         return document
     return {**document, "parallelism": {**document.get("parallelism", {}), "microbatch": its}}
+
+
+def _has_usual_microbatch(trial: TrialRecord) -> bool:
+    """Whether the microbatch of a trial is what the kind of workload takes."""
+    design = trial.design or {}
+    given = design.get("parallelism") or {}
+    usual = read_workload(design["workload"]).usual_microbatch(given["data"], given.get("pipeline", 1))
+    return bool(usual == given.get("microbatch"))
 
 
 def _anchor(trial: TrialRecord) -> Mapping[str, float]:
@@ -137,11 +147,10 @@ def _run(
 def _smaller_microbatch(trial: TrialRecord, document: Mapping[str, Any]) -> int | None:
     """The microbatch of a document where it is another one than a trial's own; None where it follows from the batch."""
     own, its = ({} if each is None else each.get("parallelism") or {} for each in (trial.design, document))
-    microbatch, data = its.get("microbatch"), own.get("data")
-    if trial.design is None or not isinstance(microbatch, int) or microbatch == own.get("microbatch"):
+    microbatch = its.get("microbatch")
+    if not isinstance(microbatch, int) or not isinstance(own.get("data"), int) or microbatch == own.get("microbatch"):
         return None
-    usual = read_workload(trial.design["workload"]).usual_microbatch(data) if isinstance(data, int) else 1
-    return microbatch if own.get("microbatch") != usual else None
+    return None if _has_usual_microbatch(trial) else microbatch
 
 
 def describe_broken(outcome: Outcome) -> str:

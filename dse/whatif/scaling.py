@@ -85,7 +85,7 @@ def _grown(design: Design, factor: Fraction, batch: Fraction) -> dict[str, Any]:
         raise InputError(problems)
     document: dict[str, Any] = copy.deepcopy(dict(design.document()))
     document["parallelism"]["data"], document["workload"]["global_batch"] = int(data), int(batch)
-    if design.microbatch == design.workload.usual_microbatch(design.data):
+    if design.microbatch == design.workload.usual_microbatch(design.data, design.parallelism.pipeline):
         del document["parallelism"]["microbatch"]  # that of the kind of workload on so many NPUs
     _resize(document, factor)
     return document

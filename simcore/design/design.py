@@ -259,7 +259,9 @@ class Design(Frozen):
     def microbatch(self) -> int:
         """Sequences or samples of a microbatch: given, else what the kind of workload takes."""
         p = self.parallelism
-        return p.microbatch if "microbatch" in p.model_fields_set else self.workload.usual_microbatch(self.data)
+        if "microbatch" in p.model_fields_set:
+            return p.microbatch
+        return self.workload.usual_microbatch(self.data, p.pipeline)
 
     @overload
     def with_(self, path: str, value: Any, /) -> Design: ...

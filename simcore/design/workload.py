@@ -82,7 +82,7 @@ class Workload(Frozen):
         """
         return {}
 
-    def usual_microbatch(self, data: int) -> int:
+    def usual_microbatch(self, data: int, pipeline: int) -> int:
         """The microbatch where the document has none: all that an NPU of `data` gets, unless the kind has another."""
         return max(1, self.global_batch // max(1, data))
 
@@ -123,7 +123,7 @@ class GivenWorkload(Workload):
         """See `Workload.computes`."""
         return False
 
-    def usual_microbatch(self, data: int) -> int:
+    def usual_microbatch(self, data: int, pipeline: int) -> int:
         """See `Workload.usual_microbatch`."""
         return 1
 

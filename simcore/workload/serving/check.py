@@ -44,6 +44,7 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
     model = workload.model
     yield from batch_problems(design)
+    yield from _pass_problems(design)
     yield from sharding_problems(design)
     yield from unused_problems(design, _UNUSED)
     yield from precision_problems(design)
@@ -77,3 +78,25 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     if model.position == "learned" and length > model.sequence_length:
         expected = f"prompt and output of at most {model.sequence_length} tokens together"
         yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")
+
+
+def _pass_problems(design: Design) -> Iterator[Problem]:
+    """A pass is one that a server makes: of all requests that wait for it, and of whole prompts."""
+    workload, groups, stages = InferenceWorkload.of(design.workload), design.microbatches, design.parallelism.pipeline
+    if groups > stages:
+        yield Problem(
+            ("parallelism", "microbatch"),
+            f"no more groups of a replica's requests than stages ({stages}): a server decodes together what waits",
+            f"{groups} groups of {design.microbatch}",
+            "leave it out; workload.prefill_tokens says how many prompts are read together",
+            rule="requests decoded together",
+            violation=groups / stages - 1,
+        )
+    path: Path = ("workload", "prefill_tokens")
+    read = workload.prefill_tokens
+    if read is not None and workload.batching == "static":
+        yield Problem(path, "nothing beside static batching, which reads all prompts together", str(read))
+    elif read is not None and read < workload.prompt_length:
+        expected = f"at least the prompt_length ({workload.prompt_length}): a pass reads whole prompts"
+        short = workload.prompt_length / read - 1
+        yield Problem(path, expected, str(read), rule="passes of whole prompts", violation=short)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from simcore.design.workload import Workload
 from simcore.document.field import Count, Precision
@@ -14,6 +14,9 @@ WeightPrecision = Literal["fp8", "int8", "nvfp4", "mxfp4", "int4"]
 
 Batching = Literal["continuous", "static"]
 """How requests join a batch."""
+PASS_TOKENS = 2048
+"""Tokens of prompts that a pass reads at most, unless given: the `max_num_batched_tokens` of vLLM's `SchedulerConfig`,
+with which little comes between two tokens (its documentation of 2026, *Optimization and Tuning*)."""
 
 
 class InferenceWorkload(Workload):
@@ -31,6 +34,8 @@ class InferenceWorkload(Workload):
     """`continuous`: the batch is held full; a request comes as another ends, and its prompt is read between passes.
 
     `static`: all requests of a batch begin together, and their prompts are read together."""
+    prefill_tokens: Count | None = None
+    """Tokens of prompts that a pass of a continuous batch reads at most; 2,048 or one prompt unless given."""
     precision: Precision = "fp16"
     """What matrix products compute in."""
     weight_precision: WeightPrecision | None = None
@@ -42,3 +47,19 @@ class InferenceWorkload(Workload):
     def length(self) -> int:
         """Tokens of a request when it ends."""
         return self.prompt_length + self.output_length
+
+    @property
+    def pass_tokens(self) -> int:
+        """Tokens of prompts that a pass of a continuous batch reads at most: those of one prompt, or more."""
+        return self.prefill_tokens or max(PASS_TOKENS, self.prompt_length)
+
+    def usual_microbatch(self, data: int, pipeline: int) -> int:
+        """See `Workload.usual_microbatch`: a group of requests for each stage of a pipeline, or fewer groups."""
+        requests = super().usual_microbatch(data, pipeline)
+        least = -(-requests // max(1, pipeline))
+        return next(each for each in range(least, requests + 1) if requests % each == 0)
+
+    def complete(self, document: dict[str, Any]) -> None:
+        """See `Workload.complete`."""
+        if self.batching == "continuous":
+            document["workload"]["prefill_tokens"] = self.pass_tokens

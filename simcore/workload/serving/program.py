@@ -38,9 +38,6 @@ from simcore.workload.transformer.stages import Runs, stage_runs
 
 _FEW = 4
 """So many tokens or fewer are all looked at."""
-PASS_TOKENS = 2048
-"""Tokens of prompts that a pass reads at most, but for a longer prompt: the `max_num_batched_tokens` of vLLM's
-`SchedulerConfig`, with which little comes between two tokens (its documentation of 2026, *Optimization and Tuning*)."""
 TOKEN_BYTES = 4
 """Bytes of a token on its way from the last stage to the first."""
 
@@ -242,7 +239,7 @@ def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Prog
     made = tokens or range(workload.output_length)
     if workload.batching == "static":
         return _program(design, made, design.microbatches, ((each, 1),))
-    together = min(max(1, PASS_TOKENS // workload.prompt_length), each)
+    together = min(workload.pass_tokens // workload.prompt_length, each)
     passes = [(together, each // together), (each % together, 1)]
     whole = _program(design, made, design.microbatches, [(prompts, often) for prompts, often in passes if prompts])
     return replace(whole, opening=_program(design, (0,), 1, ((together, 1),)))

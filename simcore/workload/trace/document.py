@@ -85,7 +85,7 @@ class TraceWorkload(Workload):
         """The trace itself."""
         return 1
 
-    def usual_microbatch(self, data: int) -> int:
+    def usual_microbatch(self, data: int, pipeline: int) -> int:
         """See `Workload.usual_microbatch`."""
         return 1
 

@@ -97,7 +97,7 @@ class TransformerWorkload(Workload):
             return {}
         return {"training_batch": float(self.global_batch * self.sequence)}
 
-    def usual_microbatch(self, data: int) -> int:
+    def usual_microbatch(self, data: int, pipeline: int) -> int:
         """See `Workload.usual_microbatch`."""
         return 1
 

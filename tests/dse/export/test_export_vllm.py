@@ -79,12 +79,8 @@ def test_a_model_in_stages_on_two_nodes_is_one_server_and_its_copy_another() -> 
 
 
 def test_what_vllm_schedules_otherwise_is_said() -> None:
-    one_by_one = served(npus=8, tensor=4, data=2, microbatch=1, **DENSE)
-    notes = export(one_by_one, "vllm").notes
-    assert any(note.startswith("a replica's requests are decoded 1 at a time in the prediction: ") for note in notes)
+    notes = export(served(npus=8, tensor=4, data=2, **DENSE), "vllm").notes
     assert "servers of one node have NPUs (CUDA_VISIBLE_DEVICES) and a port (--port) of their own" in notes
-    together = export(served(npus=8, tensor=4, data=2, microbatch=256, **DENSE), "vllm").notes
-    assert not any("at a time" in note for note in together)
     wide = {"precision": "bf16", "cache_precision": "bf16"}
     assert export(served(npus=8, tensor=8, model="llama3-70b", workload=wide), "vllm").unsaid == ()
 

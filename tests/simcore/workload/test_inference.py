@@ -178,8 +178,35 @@ def test_more_replicas_serve_more_requests_at_the_same_times() -> None:
         ({}, {"recompute": "full"}, r"parallelism\.recompute: expected none"),
         ({"outputlength": 3}, {}, r"workload\.outputlength: expected a known key.*did you mean 'output_length'"),
         ({"model": {**SMALL, "heads": 7}}, {}, r"heads that divide the hidden size"),
+        ({}, {"microbatch": 2}, r"no more groups of a replica's requests than stages \(1\).*got 2 groups of 2"),
+        ({"prefill_tokens": 255}, {}, r"at least the prompt_length \(256\): a pass reads whole prompts, got 255"),
+        ({"prefill_tokens": 512, "batching": "static"}, {}, r"nothing beside static batching"),
     ],
 )
 def test_what_cannot_be_served_is_said(its: Any, parallelism: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         design(parallelism=parallelism, **its)
+
+
+def test_requests_are_shared_out_over_the_stages_of_a_pipeline() -> None:
+    groups = {(1, 8): 8, (2, 8): 4, (4, 8): 2, (8, 8): 1, (8, 4): 1, (4, 6): 2, (4, 7): 7}
+    for (stages, requests), each in groups.items():
+        assert design(stages, parallelism={"pipeline": stages}, global_batch=requests).microbatch == each
+
+
+def test_fewer_prompts_a_pass_bring_the_first_token_sooner_and_decode_all_requests_together() -> None:
+    short, usual = (
+        simulate(design(global_batch=64, **given)) for given in ({"prefill_tokens": 256}, {"prefill_tokens": None})
+    )
+    assert short.time_to_first_token_s is not None
+    assert usual.time_to_first_token_s is not None
+    # Eight prompts of 256 tokens are read together unless said otherwise, at the same FLOPs a prompt.
+    assert 1 / 9 < short.time_to_first_token_s / usual.time_to_first_token_s < 1 / 3
+    assert short.throughput_tokens_per_s == pytest.approx(usual.throughput_tokens_per_s, rel=0.2)
+
+
+def test_a_passes_prompt_tokens_are_written_out() -> None:
+    written = design().document()["workload"]
+    assert written["prefill_tokens"] == 2048
+    assert design(prompt_length=3000).document()["workload"]["prefill_tokens"] == 3000
+    assert "prefill_tokens" not in design(batching="static").document()["workload"]
