@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from simcore.compiled import compiled
 
-CHUNK_SHIFT = 12
-"""Bits of a block's code that hold its chunk."""
-
-
+CHUNK_SHIFT = 17
+"""Bits of a block's code that hold its chunk, and what is said of it."""
 WEIGHTS = 1 << CHUNK_SHIFT - 1
 """Bit of a block's chunk that says that it computes weight gradients alone (direction 1): it needs no input and sends
 nothing."""
@@ -23,6 +21,8 @@ ALONE = 1 << CHUNK_SHIFT - 2
 (`PipelineSchedule.pairs`)."""
 CHUNK_MASK = ALONE - 1
 """Bits of a block's chunk that count it."""
+MOST_CHUNKS = CHUNK_MASK + 1
+"""Most chunks of a stage: more have no code of their own."""
 
 
 @compiled

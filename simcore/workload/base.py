@@ -21,6 +21,7 @@ from simcore.document.problem import Problem, Refusal
 from simcore.network import Slice
 from simcore.program import Operator, Program
 from simcore.schedule import SCHEDULES
+from simcore.schedule.base import MOST_CHUNKS
 
 
 class Totals(NamedTuple):
@@ -202,10 +203,13 @@ def kind_named(name: str) -> WorkloadKind:
 def workload_program(design: Design) -> Program:
     """What a checked design does, memory apart (see `simcore.memory.plan`).
 
-    Raises `ValueError` for a Program without microbatches, which no engine can play: its design breaks a rule that the
-    kind does not know.
+    Raises `ValueError` for a Program without microbatches, or of more chunks than blocks can name, which no engine can
+    play: its design breaks a rule that the kind does not know.
     """
     program = kind_of(design.workload).program(design)
     if program.microbatches < 1:
         raise Refusal("at least 1 microbatch", str(program.microbatches), where=workload_tag(design.workload))
+    if program.chunks > MOST_CHUNKS:
+        expected = f"at most {MOST_CHUNKS:,} chunks of a stage"
+        raise Refusal(expected, f"{program.chunks:,}", where=workload_tag(design.workload))
     return program

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.document.field import BYTES, NARROW
 from simcore.document.problem import Path, Problem
-from simcore.schedule.base import CHUNK_SHIFT
+from simcore.schedule.base import MOST_CHUNKS
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.serving.weights import WEIGHT_BYTES
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.transformer.check import expert_problems
-
-MOST_TOKENS = 1 << CHUNK_SHIFT
 
 _UNUSED = (
     "context",
@@ -71,9 +69,9 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     if p.pipeline > model.layers:
         expected, rule = f"at most {model.layers} stages, one a layer", "stages have layers"
         yield Problem(("parallelism", "pipeline"), expected, str(p.pipeline), rule=rule)
-    if workload.output_length > MOST_TOKENS:
-        expected = f"at most {MOST_TOKENS} tokens"
-        yield Problem(("workload", "output_length"), expected, str(workload.output_length))
+    if workload.output_length > MOST_CHUNKS:
+        expected = f"at most {MOST_CHUNKS:,} tokens"
+        yield Problem(("workload", "output_length"), expected, f"{workload.output_length:,}")
     length = workload.prompt_length + workload.output_length
     if model.position == "learned" and length > model.sequence_length:
         expected = f"prompt and output of at most {model.sequence_length} tokens together"
@@ -82,7 +80,8 @@ def serving_problems(design: Design) -> Iterator[Problem]:
 
 def _pass_problems(design: Design) -> Iterator[Problem]:
     """A pass is one that a server makes: of all requests that wait for it, and of whole prompts."""
-    workload, groups, stages = InferenceWorkload.of(design.workload), design.microbatches, design.parallelism.pipeline
+    workload, stages = InferenceWorkload.of(design.workload), design.parallelism.pipeline
+    groups = workload.global_batch // max(1, design.data * design.microbatch)
     if groups > stages:
         yield Problem(
             ("parallelism", "microbatch"),

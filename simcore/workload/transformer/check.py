@@ -10,7 +10,7 @@ from simcore.design.parallelism import Parallelism
 from simcore.document.field import NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule import SCHEDULES
-from simcore.schedule.base import CHUNK_MASK
+from simcore.schedule.base import MOST_CHUNKS
 from simcore.workload.rules import MODULES, NO_EXPERTS, batch_problems, divides, precision_problems, stack_problems
 from simcore.workload.servers import server_problems
 from simcore.workload.sharding import sharding_problems
@@ -119,8 +119,8 @@ def _schedule(design: Design) -> Iterator[Problem]:
     p = design.parallelism
     path: Path = ("parallelism", "interleave")
     schedule, found = SCHEDULES[p.schedule], str(p.interleave)
-    if p.interleave > CHUNK_MASK:
-        yield Problem(path, f"at most {CHUNK_MASK}", found, rule="interleaving")
+    if p.interleave > MOST_CHUNKS:
+        yield Problem(path, f"at most {MOST_CHUNKS}", found, rule="interleaving")
     elif p.pipeline == 1 and schedule.chunks not in (None, 1):
         expected = f"a pipeline of at least 2 stages for schedule {p.schedule}"
         yield Problem(("parallelism", "pipeline"), expected, "1", "use schedule 1f1b", rule="interleaving")

@@ -171,7 +171,7 @@ def test_more_replicas_serve_more_requests_at_the_same_times() -> None:
 @pytest.mark.parametrize(
     ("its", "parallelism", "message"),
     [
-        ({"output_length": 5000}, {}, r"workload\.output_length: expected at most 4096 tokens, got 5000"),
+        ({"output_length": 40000}, {}, r"workload\.output_length: expected at most 32,768 tokens, got 40,000"),
         ({"prompt_length": 4090}, {}, r"prompt and output of at most 4096 tokens together, got 4106"),
         ({"output_length": 0}, {}, r"workload\.output_length: expected greater than 0, got 0"),
         ({}, {"zero": 3}, r"parallelism\.zero: expected 0 \(this kind of workload has no other\), got 3"),
@@ -210,3 +210,12 @@ def test_a_passes_prompt_tokens_are_written_out() -> None:
     assert written["prefill_tokens"] == 2048
     assert design(prompt_length=3000).document()["workload"]["prefill_tokens"] == 3000
     assert "prefill_tokens" not in design(batching="static").document()["workload"]
+
+
+@pytest.mark.parametrize("tokens", [1024, 2048, 4096])
+def test_a_further_token_of_a_long_output_takes_a_pass(tokens: int) -> None:
+    model = {**SMALL, "layers": 2, "sequence_length": 8192}
+    before, one_more = (simulate(design(model=model, output_length=count)) for count in (tokens, tokens + 1))
+    assert one_more.time_per_output_token_s is not None
+    further = one_more.iteration_time_s - before.iteration_time_s
+    assert one_more.time_per_output_token_s < further < 2 * one_more.time_per_output_token_s  # to a longer cache
