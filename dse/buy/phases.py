@@ -11,15 +11,18 @@ list's cost of money r:
 - from one phase to the next the cluster takes its `cost.yearly`, at the end of each year.
 
 So buying at once costs the `cost.tco` of its cluster. The work of a phase is its years over the mean iteration time of
-the mix, that of a future with `years` over the years that fall to each mix; expected over the futures. The clusters
-that are joined are taken to go on as one: what their leaf switches cost is counted once, cables are not laid again.
+the mix, that of a future with `years` over the years that fall to each mix; expected over the futures. Work is worth
+less in later years as money is, so that a plan's cost of a token is that of `cost_per_token`: without that, waiting
+would pay at any price. The clusters that are joined are taken to go on as one: what their leaf switches cost is counted
+once, cables are not laid again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -49,6 +52,10 @@ class PhaseRun:
     """Of the mix, expected."""
     tokens: float | None
     """None where a workload counts none."""
+    iterations_today: float
+    """`iterations`, those of later years worth less."""
+    tokens_today: float | None
+    """`tokens`, those of later years worth less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +76,23 @@ class Growth:
     @property
     def tokens(self) -> float | None:
         """Over the life; None where a workload counts none."""
-        each = [run.tokens for run in self.phases]
-        known = [tokens for tokens in each if tokens is not None]
-        return sum(known) if len(known) == len(each) else None
+        return _sum_known([run.tokens for run in self.phases])
+
+    @property
+    def work_today(self) -> float:
+        """`iterations`, those of later years worth less."""
+        return sum(run.iterations_today for run in self.phases)
+
+    @property
+    def cost_per_token(self) -> float | None:
+        """Money over tokens, later ones of both worth less [$]; None where a workload counts none."""
+        tokens = _sum_known([run.tokens_today for run in self.phases])
+        return self.money / tokens if tokens else None
+
+
+def _sum_known(each: Sequence[float | None]) -> float | None:
+    known = [value for value in each if value is not None]
+    return sum(known) if len(known) == len(each) else None
 
 
 def growths(record: StudyRecord) -> tuple[Growth, ...]:
@@ -88,10 +109,10 @@ def growths(record: StudyRecord) -> tuple[Growth, ...]:
         for kind, plan in product(kinds.values(), purchase.plans)
         if all(phase.npus in kind for phase in plan)
     ]
-    found.sort(key=lambda growth: (growth.money, -growth.iterations))
+    found.sort(key=lambda growth: (growth.money, -growth.work_today))
     if not found:
         return ()
-    matrix = np.array([(growth.money, -growth.iterations) for growth in found])
+    matrix = np.array([(growth.money, -growth.work_today) for growth in found])
     return tuple(
         Growth(growth.phases, growth.money, bool(kept)) for growth, kept in zip(found, front_mask(matrix), strict=True)
     )
@@ -148,15 +169,17 @@ def _grow(plan: Plan, kind: Mapping[int, Sequence[_Sized]], purchase: Purchase) 
     ends = [*(phase.year for phase in plan[1:]), life]
     runs, money, before = [], 0.0, 0.0
     for phase, until in zip(plan, ends, strict=True):
-        sized = max(kind[phase.npus], key=lambda one: _work(one, phase.year, until, purchase)[0])
+        sized = max(kind[phase.npus], key=lambda one: _work(one, phase.year, until, purchase, _span)[0])
         price = sized.money("cost.capital", purchase.weights)
         paid = (price - before) * phase.price
         left = terms.residual + (1 - terms.residual) * phase.year / life
         money += paid * (_today(terms, phase.year) - left * _today(terms, life))
-        years = (terms.annuity(until * YEAR) - terms.annuity(phase.year * YEAR)) / YEAR
-        money += sized.money("cost.yearly", purchase.weights) * years
-        iterations, tokens = _work(sized, phase.year, until, purchase)
-        runs.append(PhaseRun(phase, until, sized.trial.number, paid, *_used(terms, iterations, tokens)))
+        money += sized.money("cost.yearly", purchase.weights) * _span_today(terms, phase.year, until) / YEAR
+        work, today = (
+            _used(terms, *_work(sized, phase.year, until, purchase, span))
+            for span in (_span, partial(_span_today, terms))
+        )
+        runs.append(PhaseRun(phase, until, sized.trial.number, paid, *work, *today))
         before = price
     return Growth(tuple(runs), money)
 
@@ -170,27 +193,40 @@ def _today(terms: Terms, year: float) -> float:
     return float((1 + terms.discount) ** -year)
 
 
-def _work(sized: _Sized, start: float, end: float, purchase: Purchase) -> tuple[float, float | None]:
-    """Expected iterations and tokens of a cluster from one year to another."""
+def _span(start: float, end: float) -> float:
+    """Seconds from one year to another."""
+    return (end - start) * YEAR
+
+
+def _span_today(terms: Terms, start: float, end: float) -> float:
+    """The same, those of later years worth less."""
+    return terms.annuity(end * YEAR) - terms.annuity(start * YEAR)
+
+
+def _work(
+    sized: _Sized, start: float, end: float, purchase: Purchase, span: Callable[[float, float], float]
+) -> tuple[float, float | None]:
+    """Expected iterations and tokens of a cluster from one year to another, whose seconds `span` counts."""
     iterations, tokens = 0.0, 0.0
     known = True
-    for weight, shares, years in _mixes(purchase, start, end):
-        done, each = weight * years * YEAR * sized.rate(shares), sized.tokens(shares)
+    for weight, shares, its_start, its_end in _mixes(purchase, start, end):
+        done, each = weight * span(its_start, its_end) * sized.rate(shares), sized.tokens(shares)
         iterations += done
         tokens += done * (each or 0.0)
         known = known and each is not None
     return iterations, tokens if known else None
 
 
-def _mixes(purchase: Purchase, start: float, end: float) -> Iterator[tuple[float, Sequence[float], float]]:
-    """Each future from one year to another: how likely it is, the shares of the workloads, for how many years."""
+def _mixes(purchase: Purchase, start: float, end: float) -> Iterator[tuple[float, Sequence[float], float, float]]:
+    """Each future from one year to another: how likely it is, the shares of the workloads, from when to when."""
     if not purchase.futures:
-        yield 1.0, purchase.weights, end - start
+        yield 1.0, purchase.weights, start, end
     for future in purchase.futures:
         if future.years is None:
-            yield future.weight, future.shares, end - start
+            yield future.weight, future.shares, start, end
             continue
-        held = max(0.0, min(end, future.years[1]) - max(start, future.years[0]))
-        for shares, years in ((future.changed, held), (future.before, end - start - held)):
-            if years > 0:
-                yield future.weight, shares, years
+        begins, ends = (min(max(year, start), end) for year in future.years)
+        spans = (future.before, start, begins), (future.changed, begins, ends), (future.before, ends, end)
+        for shares, its_start, its_end in spans:
+            if its_end > its_start:
+                yield future.weight, shares, its_start, its_end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -27,6 +27,9 @@ _HOW = (
     *("ZeRO", "shard group", "microbatch", "schedule", "interleave", "stages", "recompute", "context by", "servers"),
     *("expert overlap", "tensor overlap", "partition", "placement", "expanded memory", "software"),
 )
+
+_HOW_OF_JOB = ("ZeRO", "shard group", "microbatch", "schedule", "interleave", "stages", "recompute", "context by")
+"""Of one of several jobs or workloads."""
 
 _IF_OPEN = {
     "accumulate": "parallelism.accumulate",
@@ -57,7 +60,7 @@ def describe_build(trial: TrialRecord) -> str:
     if jobs := BY_NAME["jobs"].read(document):
         rest = _describe_rest(document)
         return f"Build trial {trial.number} for {jobs}: {what}, with {'; '.join(_describe_jobs(document))}{rest}."
-    said = [name for name in _HOW if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]
+    said = _settings(document, _HOW)
     zero = (document.get("parallelism") or {}).get("zero")
     open_ones = [name for name, path in _IF_OPEN.items() if path in trial.params and name not in said]
     said += [name for name in open_ones if zero in _OF_ZERO.get(name, (zero,))]
@@ -68,12 +71,15 @@ def describe_build(trial: TrialRecord) -> str:
 
 def _describe_workloads(trial: TrialRecord) -> Iterator[str]:
     """How each of the workloads that a cluster is bought for uses it."""
-    zero = BY_NAME["ZeRO"]
     for name, part in trial.parts:
         document = part.design or {}
-        stage = zero.read(document)
-        how = [_degrees(document), *([] if stage in (None, zero.quiet) else [zero.phrase.format(stage)])]
+        how = [_degrees(document), headline(document, _settings(document, _HOW_OF_JOB))]
         yield f"{clean_text(name)} with {', '.join(filter(None, how))}"
+
+
+def _settings(document: Document, names: Sequence[str]) -> list[str]:
+    """Those of the aspects that are not the usual ones."""
+    return [name for name in names if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]
 
 
 def _describe_npu(trial: TrialRecord) -> str:
@@ -156,8 +162,8 @@ def _describe_jobs(document: Document) -> Iterator[str]:
     """How each of several jobs is cut and placed."""
     for name, job in jobs_of(document):
         placement = job.get("placement")
-        placed = f", placed {clean_text(placement)}" if isinstance(placement, str) else ""
-        yield f"{name} in {_degrees(job) or 'no parallelism'}{placed}"
+        how = headline(job, _settings(job, _HOW_OF_JOB)), f"placed {placement}" if isinstance(placement, str) else ""
+        yield ", ".join([f"{name} in {_degrees(job) or 'no parallelism'}", *map(clean_text, filter(None, how))])
 
 
 def _describe_rest(document: Document) -> str:

@@ -229,9 +229,10 @@ def _describe_thinning(trial: TrialRecord) -> str:
     thin = thinning(trial)
     if thin <= 1:
         return ""
+    others = "storage" if (trial.design or {}).get("jobs") else "other jobs, storage"
     return (
-        f"Its network is {format_brief(thin)}:1 oversubscribed: what that costs where other jobs, storage or replaced "
-        "nodes share it is not modelled."
+        f"Its network is {format_brief(thin)}:1 oversubscribed: what that costs where {others} or replaced nodes share "
+        "it is not modelled."
     )
 
 
@@ -343,15 +344,14 @@ def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought}{unsure})"
     what = _bought(pay.bought.name)
     dearest = "the dearest that its stack runs" if pay.beyond else "the dearest of the front"
+    since = f"from {format_with_unit(pay.since.values[pay.price.name], pay.price.unit, pay.price.name)} on"
     if pay.after is None and here:
-        return f"this design is {dearest}: the last 1 % of money still buys {_of(pay.before)} of {what}"
+        return f"this design is {dearest}: 1 % of money buys {_of(pay.before)} of {what} {since}"
     if pay.after is None:
-        return f"more money pays up to {where}, {dearest}: the last 1 % buys {_of(pay.before)} of {what}"
+        return f"more money pays up to {where}, {dearest}: 1 % buys {_of(pay.before)} of {what} {since}"
     if pay.before is None:
         return f"more money than for {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
-    return (
-        f"more money stops to pay at {where}: 1 % buys {_of(pay.before)} of {what} up to there, {_of(pay.after)} beyond"
-    )
+    return f"more money stops to pay at {where}: {since} 1 % buys {_of(pay.before)} of {what}, beyond {_of(pay.after)}"
 
 
 def _of(gain: float | None) -> str:

@@ -33,7 +33,9 @@ def describe_robust_choice(record: StudyRecord, summary: Summary, trial: TrialRe
     if record.purchase is None or robust is None or found is None:
         return ""
     tuned = clean_text(label(record.purchase.tune.name))
-    text = f"In {tuned} it is {_describe_most(*found)}{_describe_at_price(summary, trial, found[0])}"
+    cheaper = any(_price(other) < _price(trial) for other in record.feasible_trials)
+    at_price = _describe_at_price(summary, trial, found[0]) if cheaper else ""
+    text = f"In {tuned} it is {_describe_most(*found)}{at_price}"
     if robust[0].number == trial.number:
         return f"{text}: no cluster is regretted less."
     cluster = headline(robust[0].decided_document, _CLUSTER)

@@ -38,7 +38,9 @@ class Payoff:
     trial: TrialRecord
     """The dearest design up to which each percent of price buys at least `WORTH` percent."""
     before: float | None
-    """Percent that the last percent of price bought; None where this is the cheapest design."""
+    """Percent that each percent of price bought on average from `since` on; None where this is the cheapest design."""
+    since: TrialRecord
+    """The design of the hull before it, or itself where it is the cheapest."""
     after: float | None
     """Percent that a percent more buys; None where this is the dearest design."""
     beyond: bool = False
@@ -143,7 +145,7 @@ def payoff(
     gains = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in pairwise(hull)]
     last = sum(gain >= WORTH for gain in gains)
     before, after = gains[last - 1] if last else None, gains[last] if last < len(gains) else None
-    return Payoff(price, bought, hull[last][2], before, after, beyond)
+    return Payoff(price, bought, hull[last][2], before, hull[max(0, last - 1)][2], after, beyond)
 
 
 def _least(summary: Summary, objective: Objective) -> float:

@@ -7,13 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from dse.buy.phases import Growth, growths
-from dse.evaluate.record import StudyRecord
+from dse.evaluate.record import Purchase, StudyRecord
 from dse.report.describe import headline
 from dse.report.units import MISSING, format_number, format_percent, format_with_unit
 
 HEADINGS = ("plan", "trials", "cluster", "today's money", "paid", "tokens", "per token", "iterations")
 NOTE = (
-    "Money is today's worth of all that is paid over the life; what is bought later is worth more at its end. Of the "
+    "Money is today's worth of all that is paid over the life; what is bought later is worth more at its end. Tokens "
+    "are those of the whole life; per token both money and tokens are worth less in later years. Of the "
     "plans those are shown that no other does as much as for less. Clusters of a plan are alike but for their size."
 )
 _CLUSTER = ("NPUs", "topology", "bandwidth", "uplinks")
@@ -33,22 +34,27 @@ def describe_plans(record: StudyRecord) -> list[str]:
     found = growths(record)
     if not found:
         return ["In phases: no kind of cluster is feasible in all sizes of a plan."]
-    best = min(found, key=lambda growth: (growth.money / growth.iterations, growth.money))
+    best = min(found, key=_cost_of_work)
     said = [f"In phases, the most for its money: {_tell(record, best)}"]
-    others = [growth for growth in found if _is_at_once(growth) != _is_at_once(best) and _is_same_end(growth, best)]
-    if others:
-        rival = min(others, key=lambda growth: growth.money / growth.iterations)
-        said.append(f"{'at once' if _is_at_once(rival) else 'growing'}: {_tell(record, rival)}")
+    for name, rivals in _ways(record.purchase, found).items():
+        if best not in rivals and rivals:
+            said.append(f"{name}: {_tell(record, min(rivals, key=_cost_of_work))}")
     return [f"{'; '.join(said)}."]
 
 
-def _is_at_once(growth: Growth) -> bool:
-    return len(growth.phases) == 1
+def _cost_of_work(growth: Growth) -> tuple[float, float]:
+    return growth.money / growth.work_today, growth.money
 
 
-def _is_same_end(one: Growth, other: Growth) -> bool:
-    """Whether two plans end with one and the same cluster."""
-    return one.phases[-1].trial == other.phases[-1].trial
+def _ways(purchase: Purchase, found: Sequence[Growth]) -> dict[str, list[Growth]]:
+    """The plans by how they buy: growing, what they end with at once, or no more than what they begin with."""
+    grown = [plan for plan in purchase.plans if len(plan) > 1]
+    ends = {plan[-1].npus for plan in grown}
+    ways: dict[str, list[Growth]] = {"growing": [], "at once": [], "never grown": []}
+    for growth in found:
+        at_once = "at once" if growth.phases[-1].phase.npus in ends else "never grown"
+        ways["growing" if len(growth.phases) > 1 else at_once].append(growth)
+    return ways
 
 
 def _tell(record: StudyRecord, growth: Growth) -> str:
@@ -63,9 +69,8 @@ def _tell(record: StudyRecord, growth: Growth) -> str:
 def _work(growth: Growth) -> str:
     if growth.tokens is None:
         return f"{format_number(growth.iterations)} iterations"
-    return (
-        f"{format_number(growth.tokens / 1e12)} T tokens, {format_with_unit(growth.money / growth.tokens, '$/token')}"
-    )
+    each = format_with_unit(growth.cost_per_token or 0.0, "$/token")
+    return f"{format_number(growth.tokens / 1e12)} T tokens, {each}"
 
 
 def plan_rows(record: StudyRecord) -> list[tuple[str, ...]]:
@@ -84,7 +89,7 @@ def _row(growth: Growth, document: Any) -> tuple[str, ...]:
     tokens, each = MISSING, MISSING
     if growth.tokens:
         tokens = f"{format_number(growth.tokens / 1e12)} T"
-        each = format_with_unit(growth.money / growth.tokens, "$/token")
+        each = format_with_unit(growth.cost_per_token or 0.0, "$/token")
     shares = ", ".join(format_percent(run.iterations / total) for run in growth.phases)
     return (
         name_plan(growth),
@@ -109,6 +114,7 @@ def _document(growth: Growth) -> dict[str, Any]:
     runs = [
         {**asdict(run.phase), "until": run.until, "trial": run.trial, "bought": run.bought}
         | {"iterations": run.iterations, "tokens": run.tokens}
+        | {"iterations_today": run.iterations_today, "tokens_today": run.tokens_today}
         for run in growth.phases
     ]
     whole = {"money": growth.money, "iterations": growth.iterations, "tokens": growth.tokens}

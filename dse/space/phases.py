@@ -2,7 +2,8 @@
 
 A plan is a list of phases, each with the year in which it begins, the NPUs that the cluster then has in all, and what a
 cluster costs then, as a share of today's price. Beside the plans that are listed, what they end with may be bought at
-once. Clusters of one plan are alike but for their size, which must be one of the space.
+once, and what they begin with may be all. Clusters of one plan are alike but for their size, which must be one of the
+space.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def parse_plans(data: Mapping[str, Any], cluster: Any, life: float | None, probl
     for index, plan in enumerate(plans):
         problems += _plan_problems(plan, (*place, index) if several else place, life)
     problems += _size_problems(plans, place, cluster)
-    once = {(Phase(0.0, plan[-1].npus),): None for plan in plans}
+    sizes = [*(plan[-1].npus for plan in plans), *(plan[0].npus for plan in plans)]
+    once = {(Phase(0.0, npus),): None for npus in sizes}
     return tuple({**once, **dict.fromkeys(plans)})
 
 

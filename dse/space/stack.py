@@ -9,30 +9,35 @@ from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.npu import UNNAMED, Npu, Programmed
-from simcore.design.software import usual_software
+from simcore.design.software import NO_TRANSFORMERS, usual_software
 from simcore.design.workload import workload_tag
 from simcore.document.problem import Problem
 from simcore.workload.base import kind_of
 
 MADE_FOR = "NPUs of the software"
 TRAINS = "software that trains"
+HAS_MODEL = "models of the software"
 
 
 def misfits(design: Design) -> Iterator[Problem]:
-    """Why nobody trains the design: its stack does not train, or is not made for its NPUs.
+    """Why nobody trains the design: its stack does not train, or is not made for its NPUs or for such models.
 
     It can be simulated as if it did, and were.
     """
     npu, stack = design.cluster.npu.programmed, design.software
     if design.jobs is not None or not kind_of(design.workload).trained:
         return
-    usual = usual_software(npu, workload_tag(design.workload)).name
+    kind = workload_tag(design.workload)
+    usual = usual_software(npu, kind).name
     if not stack.trains:
         fix = f"use one that does, such as {usual}"
         yield Problem(("software",), "a stack that trains", stack.name, fix, rule=TRAINS)
     if not stack.is_made_for(npu):
         expected, fix = f"a stack that is made for {npu.name}", f"use one that is, such as {usual}"
         yield Problem(("software",), expected, stack.name, fix, rule=MADE_FOR)
+    if stack.transformers_alone and kind in NO_TRANSFORMERS:
+        expected, fix = "a stack that trains other models than transformers", f"use one that does, such as {usual}"
+        yield Problem(("software",), expected, stack.name, fix, rule=HAS_MODEL)
 
 
 def usual_stack(document: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from dse.space.fill import FilledDocument
 from dse.space.objective import Objective
 from dse.space.screen import design_problems
 from dse.space.split.solve import unsolvable_problems
-from dse.space.stack import MADE_FOR, TRAINS
+from dse.space.stack import HAS_MODEL, MADE_FOR, TRAINS
 from dse.space.variations import variations
 from simcore.check.check import OTHER_NPUS
 from simcore.check.compute import OPERATOR_TIMES
@@ -22,7 +22,7 @@ from simcore.workload.rules import UNUSED
 from simcore.workload.trace.check import RECORDED_TIMES
 from simcore.workload.trace.plan import RANKS
 
-_FATAL_RULES = (MADE_FOR, TRAINS, OTHER_NPUS, UNUSED, OPERATOR_TIMES, RANKS, RECORDED_TIMES)
+_FATAL_RULES = (MADE_FOR, TRAINS, HAS_MODEL, OTHER_NPUS, UNUSED, OPERATOR_TIMES, RANKS, RECORDED_TIMES)
 """Rules that no other value of a hole mends, where every alternative breaks them."""
 _GIVE = {"output_length": "prompt_length and output_length", "training_tokens": "training_tokens, e.g. 300e9"}
 """Keys of a workload that metrics need, and how to give them."""

@@ -18,7 +18,7 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
     With `sizes: even` all sizes are open, and as near to each other as they can be. With `domain: most` all dimensions
     but the last are inside a domain of at most so many NPUs, and as even, unless `domain` lists their sizes; see
     `_domain_size`. Fewer NPUs than a fixed size has room for are a part of a node, in which the library reduces in no
-    switch.
+    switch. With `wraps` rings of other sizes are open, see `_open_axes`.
 
     Raises `ValueError` for an unknown fabric, or a number of NPUs that does not fill whole nodes or domains.
     """
@@ -48,7 +48,24 @@ def fabric_dimensions(fabric: Any, npus: Any, domain: Any = None) -> list[dict[s
         left //= size
     if left != 1:
         raise Refusal(f"at most {npus // left} NPUs on this fabric", str(npus), "leave its last size open")
-    return dimensions
+    return _open_axes(spec, dimensions)
+
+
+def _open_axes(spec: dict[str, Any], dimensions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The dimensions, those rings open whose links back exist at other sizes alone: meshes.
+
+    `wraps: {at: 16}` closes each axis of a multiple of 16; with `together: true` all axes of the fabric, or none.
+    """
+    wraps = spec.get("wraps")
+    if wraps is None:
+        return dimensions
+    side, axes = wraps["at"], [dimension for dimension in dimensions if dimension.get("topology") == "ring"]
+    whole = len(axes) == sum(dimension.get("topology") == "ring" for dimension in spec["dimensions"])
+    closed = [dimension for dimension in axes if dimension["size"] % side == 0]
+    if wraps.get("together") and not (whole and len(closed) == len(axes)):
+        closed = []
+    opened = [dimension for dimension in axes if dimension not in closed]
+    return [{**dimension, "topology": "mesh"} if dimension in opened else dimension for dimension in dimensions]
 
 
 def _near(npus: int, group: int) -> str:

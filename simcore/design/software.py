@@ -103,6 +103,8 @@ class Software(Frozen):
     name: str = ""
     trains: Flag = True
     """Whether it trains; else it serves alone."""
+    transformers_alone: Flag = False
+    """Whether it has no models but transformers."""
     execution: Execution | None = None
     """How kernels are launched; unless given `eager`, or what `on` says."""
     launch: Launch
@@ -224,9 +226,11 @@ _DEFAULTS = ("flash_attention", "cross_entropy_fusion", "data_overlap", "schedul
 """Keys of other sections that a stack decides where they are not given."""
 
 
+NO_TRANSFORMERS = ("layers", "recommender")
+"""Kinds of workload whose models are other ones."""
 _USUAL = ("megatron-core", "deepspeed", "maxtext")
 _USUAL_OF = {
-    **dict.fromkeys(("layers", "recommender"), ("pytorch-fsdp", "maxtext")),
+    **dict.fromkeys(NO_TRANSFORMERS, ("pytorch-fsdp", "jax")),
     "inference": ("vllm", "maxtext"),
 }
 """By kind of workload what differs: nobody trains these with a library of transformers, or serves with one that trains.

@@ -72,11 +72,11 @@ def test_a_plan_joins_clusters_that_are_alike_but_for_their_size(record: StudyRe
 
 def test_what_is_bought_at_once_costs_what_it_costs_to_own(record: StudyRecord) -> None:
     found = planned(record, 1)
-    assert len(found) == 4
+    assert sorted(growth.phases[0].phase.npus for growth in found) == [8] * 4 + [16] * 4
     for growth in found:
-        assert growth.phases[0].phase.npus == 16
         trial = record.trials[growth.phases[0].trial]
         assert growth.money == pytest.approx(metric(trial, "cost.tco"), rel=1e-9)
+        assert growth.cost_per_token == pytest.approx(metric(trial, "cost_per_token"), rel=1e-9)
 
 
 def test_the_money_of_a_plan_is_that_of_its_definition(record: StudyRecord) -> None:
@@ -99,6 +99,10 @@ def test_the_work_of_a_plan_is_that_of_its_clusters_in_their_years(record: Study
         expected = 0.9 * YEAR * (1 / metric(small, "iteration_time") + 3 / metric(large, "iteration_time"))
         assert growth.iterations == pytest.approx(expected, rel=1e-9)
         assert growth.tokens == pytest.approx(expected * 16 * 128, rel=1e-9)
+        first, later = 1 / 1.1, sum(1.1**-year for year in (2, 3, 4))
+        today = 0.9 * YEAR * (first / metric(small, "iteration_time") + later / metric(large, "iteration_time"))
+        assert growth.work_today == pytest.approx(today, rel=1e-9)
+        assert growth.cost_per_token == pytest.approx(growth.money / (today * 16 * 128), rel=1e-9)
 
 
 def test_each_phase_is_used_as_does_the_most_work_and_what_is_paid_is_told_apart(tmp_path: Path) -> None:
@@ -131,9 +135,9 @@ def test_no_plan_of_the_front_is_beaten_in_money_and_work(record: StudyRecord) -
     for growth in found:
         beaten = any(
             other.money <= growth.money
-            and other.iterations >= growth.iterations
+            and other.work_today >= growth.work_today
             and other != growth
-            and (other.money, other.iterations) != (growth.money, growth.iterations)
+            and (other.money, other.work_today) != (growth.money, growth.work_today)
             for other in found
         )
         assert growth.on_front != beaten
@@ -152,7 +156,7 @@ def test_work_counts_the_years_of_a_future(tmp_path: Path) -> None:
 
 def test_reports_tell_the_plans(folder: Path, record: StudyRecord) -> None:
     pareto = json.loads((folder / "pareto.json").read_text())
-    assert len(pareto["phases"]) == 8
+    assert len(pareto["phases"]) == 12
     assert [growth["money"] for growth in pareto["phases"]] == sorted(growth["money"] for growth in pareto["phases"])
     grown = next(growth for growth in pareto["phases"] if len(growth["phases"]) == 2)
     assert grown["plan"] == "8 NPUs, 16 from year 1"
@@ -161,7 +165,7 @@ def test_reports_tell_the_plans(folder: Path, record: StudyRecord) -> None:
     assert "Buying at once, or in phases" in page
     (said,) = describe_plans(record)
     assert said.startswith("In phases, the most for its money: ")
-    assert ("; at once: " in said) != ("; growing: " in said)
+    assert sum(f"; {way}: " in said for way in ("at once", "growing", "never grown")) == 2
     assert len(plan_rows(record)) == sum(growth.on_front for growth in growths(record))
     assert summarize(record).front
 
@@ -171,6 +175,7 @@ def test_several_plans_are_compared_with_buying_what_they_end_with(tmp_path: Pat
     plans = bought.space(growing(phases=[GROW, later])).plans
     assert [[(phase.year, phase.npus) for phase in plan] for plan in plans] == [
         [(0, 16)],
+        [(0, 8)],
         [(0, 8), (1, 16)],
         [(0, 8), (3, 16)],
     ]

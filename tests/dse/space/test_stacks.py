@@ -140,7 +140,7 @@ def test_a_server_trains_nothing() -> None:
         ({"workload": {"model": "gpt3-175b"}, "cluster": {"npu": {"peak": {"bf16": "1 PFLOP/s"}}}}, "megatron-core"),
         ({"workload": {"model": "dlrm-mlperf"}, "cluster": {"npu": "h100-80gb"}}, "pytorch-fsdp"),
         ({"workload": {"layers": "resnet-50"}, "cluster": {"npu": {"choice": ["h100-80gb", "b200"]}}}, "pytorch-fsdp"),
-        ({"workload": {"model": "dlrm-mlperf"}, "cluster": {"npu": "tpu-v5p"}}, "maxtext"),
+        ({"workload": {"model": "dlrm-mlperf"}, "cluster": {"npu": "tpu-v5p"}}, "jax"),
         ({"workload": {"model": {"choice": ["dlrm-mlperf", "gpt3-175b"]}}, "cluster": {"npu": "h100-80gb"}}, None),
         ({"workload": {"model": "gpt3-175b"}, "cluster": {"npu": {"choice": ["h100-80gb", "gaudi3"]}}}, None),
     ],

@@ -46,6 +46,25 @@ def test_a_slice_may_have_the_sides_that_are_given() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fabric", "npus", "topologies"),
+    [
+        ("tpu-v6e-pod", 64, ["mesh", "mesh"]),  # 8 x 8
+        ("tpu-v6e-pod", 128, ["mesh", "ring"]),  # 8 x 16
+        ("tpu-v5e-pod", 1024, ["ring", "ring", "switch"]),
+        ("tpu-v5p-pod", 32, ["mesh", "mesh", "mesh"]),  # 2 x 4 x 4: no whole cube
+        ("tpu-v5p-pod", 4, ["mesh", "mesh"]),
+        ("tpu-v5p-pod", 64, ["ring", "ring", "ring"]),
+        ("tpu-v7-pod", 512, ["ring", "ring", "ring"]),
+    ],
+)
+def test_slices_are_closed_where_links_lead_back(fabric: str, npus: int, topologies: list[str]) -> None:
+    assert [dimension["topology"] for dimension in fabric_dimensions(fabric, npus)] == topologies
+    workload = {"collective": "all_reduce", "size": "64 MiB"}
+    document = {"workload": workload, "cluster": {"npu": fabric.removesuffix("-pod"), "fabric": fabric, "npus": npus}}
+    assert simulate(design_from(document)).iteration_time_s > 0
+
+
+@pytest.mark.parametrize(
     ("fabric", "npus", "domain", "message"),
     [
         ("gb200-nvl72", 146, None, "fills equal domains of 36 to 72, got 146; .* or give 'domain: 2'"),
