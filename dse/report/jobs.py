@@ -30,6 +30,16 @@ def job_rows(jobs: Sequence[JobResult]) -> list[tuple[str, ...]]:
     ]
 
 
+def name_slowest(jobs: Sequence[JobResult]) -> str:
+    """Whose times are those of several jobs together; empty of one alone."""
+    return clean_text(max(jobs, key=lambda job: job.iteration_time_s).name) if len(jobs) > 1 else ""
+
+
+def name_fullest(jobs: Sequence[JobResult]) -> str:
+    """Whose memory is that of several jobs together; empty of one alone."""
+    return clean_text(max(jobs, key=lambda job: job.memory_reserved_bytes or 0.0).name) if len(jobs) > 1 else ""
+
+
 def _rate(job: JobResult) -> str:
     rate = job.throughput_tokens_per_s
     return MISSING if rate is None else format_with_unit(rate, f"{job.throughput_counts}/s")

@@ -12,6 +12,7 @@ from typing import Any
 from dse.evaluate.fullness import memory_shares
 from dse.evaluate.record import TrialRecord
 from dse.report.aspects import value_at
+from dse.report.jobs import name_fullest
 from dse.report.units import clean_text, format_percent, format_with_unit, list_words
 from dse.report.values import read_result
 from simcore.result import Cost, ExposedCommunication, Memory, Result
@@ -163,10 +164,11 @@ def _describe_memory(outcome: Result) -> str:
     memory, shares = outcome.memory_bytes, memory_shares(outcome)
     if memory is None or not shares:
         return ""
+    whose = f" of {name}" if (name := name_fullest(outcome.jobs)) else ""
     held = f", {format_with_unit(memory.expanded, 'B')} more beside the NPU's own" if memory.expanded else ""
     if max(shares) > 1:
-        return f"memory {format_percent(max(shares) - 1)} over its capacity"
-    return f"memory {format_percent(shares[0])} full{held}"
+        return f"memory{whose} {format_percent(max(shares) - 1)} over its capacity"
+    return f"memory{whose} {format_percent(shares[0])} full{held}"
 
 
 def _describe_cost(outcome: Result) -> str:

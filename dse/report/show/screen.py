@@ -10,7 +10,7 @@ from rich.text import Text
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.assumptions import describe_notices, describe_tokens
 from dse.report.describe import headline
-from dse.report.jobs import HEADS, describe_jobs, job_rows
+from dse.report.jobs import HEADS, describe_jobs, job_rows, name_fullest, name_slowest
 from dse.report.orders import describe_order
 from dse.report.power import describe_power
 from dse.report.reasons import breakdown, cost_parts, memory_parts
@@ -32,6 +32,8 @@ from simcore.result import Result
 _WORDS = {"robust": "robust pick", "knee": "knee"}
 _OF_JOB = ("workload", "batch", "degrees", "ZeRO", "microbatch", "interleave", "recompute", "seq. parallel")
 _MOST_LISTED = 10
+_NAME = 12
+"""Characters of the name of a job above a table."""
 _LEAST_SIZE = 2.0**20
 """Bytes below which a part of the memory is not listed."""
 
@@ -152,7 +154,9 @@ def _part(title: str, *heads: str) -> Table:
 
 
 def _time(result: Result) -> Table:
-    table, total = _part("where the time goes", "", ""), result.iteration_time_s
+    slowest = name_slowest(result.jobs)
+    table = _part(f"time of {shorten_text(slowest, _NAME)}" if slowest else "where the time goes", "", "")
+    total = result.iteration_time_s
     for name, seconds in sorted(breakdown(result).items(), key=lambda pair: -pair[1]):
         if seconds:
             table.add_row(name_part(name), format_with_unit(seconds, "s"), format_percent(seconds / total))
@@ -163,7 +167,8 @@ def _memory(result: Result) -> Table:
     memory = result.memory_bytes
     if memory is None:
         return _part("no memory to speak of")
-    table = _part(f"memory ({'fits' if result.fits else 'does not fit'})", "", "")
+    fullest, fits = name_fullest(result.jobs), "fits" if result.fits else "does not fit"
+    table = _part(f"memory of {shorten_text(fullest, _NAME)}" if fullest else f"memory ({fits})", "", "")
     whole = result.memory_capacity_bytes
     for name, size in {**memory_parts(memory), "in all": memory.reserved}.items():
         if size > _LEAST_SIZE:

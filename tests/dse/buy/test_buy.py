@@ -372,6 +372,7 @@ def test_the_first_sentence_says_how_each_workload_uses_the_cluster(record: Stud
     for name, part in trial.parts:
         p = (part.design or {})["parallelism"]
         cut = " x ".join(f"{key} {p[key]}" for key in ("tensor", "pipeline", "data") if p.get(key, 1) != 1)
-        uses.append(f"{name} with {cut}{f', ZeRO-{stage}' if (stage := p.get('zero', 0)) else ''}")
+        stage = f", ZeRO-{p['zero']}" if p.get("zero") else ""
+        uses.append(f"{name} with {cut}{stage}, microbatch {p['microbatch']}")
     assert len(uses) == 2
     assert describe_build(trial).endswith(f"; {uses[0]}; {uses[1]}.")
