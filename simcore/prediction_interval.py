@@ -2,7 +2,8 @@
 
 It follows from where the numbers come from (`simcore.provenance`). On a device whose iterations decided the numbers of
 the software, it is that of the software's own rows, predicted without their job. On another device of a generation
-whose kernels were measured it is wider by `OTHER_DEVICE`. Software whose numbers no iteration decided has the errors of
+whose kernels were measured it is wider by `OTHER_DEVICE`. A server to which nothing was fitted has the errors of
+published throughputs that stand beside its predictions. Software whose numbers no iteration decided has the errors of
 such predictions, and so has a kind of model of which none of a stack's iterations is. What is known less is no narrower
 and no more hopeful than what is known better: such a kind than dense models on the same stack, and than the kind on the
 stacks that were measured with it; a device known by its data sheet alone, which has a prior, than its stack on another
@@ -93,5 +94,6 @@ def _of_other_stacks(measured_as: str) -> tuple[Ratios, ...]:
     """
     if measured_as == "dense":
         return ()
-    intervals = [entry.get("interval") or {} for entry in catalog.section("software").values()]
+    stacks = [entry for entry in catalog.section("software").values() if entry.get("trains", True)]
+    intervals = [entry.get("interval") or {} for entry in stacks]
     return tuple((known[measured_as][0], known[measured_as][1]) for known in intervals if measured_as in known)

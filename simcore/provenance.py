@@ -28,7 +28,7 @@ class Evidence:
     device: Literal["kernels", "generation", "data sheet"]
     """Kernels of this device were measured, kernels of another one of its generation, or none."""
     software: bool
-    """Whether measured iterations decided the numbers of the software."""
+    """Whether measured iterations decided the numbers of the software, or stand beside its predictions."""
     iterations: bool
     """Whether these ran on this device."""
 
@@ -44,7 +44,8 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:
         device = "kernels" if _is_itself(npu) and npu.name in npu.curve.measured_on else "generation"
-    return Evidence(device, bool(software.measured_on), _is_itself(npu) and npu.name in software.measured_on)
+    known = (*software.measured_on, *software.compared_on)
+    return Evidence(device, bool(known), _is_itself(npu) and npu.name in known)
 
 
 def _is_itself(npu: Npu) -> bool:
@@ -90,6 +91,12 @@ def has_fitted_zero(design: Design) -> bool:
     return design.parallelism.zero in known or design.sharding_npus == 1
 
 
+def _what_is_known(software: Software) -> str:
+    if software.measured_on:
+        return f"fitted on iterations on {', '.join(software.measured_on)}"
+    return "assumed" + (f", compared on {', '.join(software.compared_on)}" if software.compared_on else "")
+
+
 def _how_it_runs(design: Design) -> str:
     running, routed = design.running_software, design.workload.measured_as == "moe"
     graphs = "; graphs replay its kernels" + (", but for routed experts" if routed else "")
@@ -121,7 +128,7 @@ def provenance(design: Design) -> dict[str, str]:
             "data sheet": f"data sheet of {npu.name} alone" + (f", by an assumed curve ({curve})" if curve else ""),
         }[found.device],
         "software": f"{name}: "
-        + ("fitted on iterations on " + ", ".join(software.measured_on) if found.software else "assumed")
+        + _what_is_known(software)
         + ("" if found.iterations or not found.software else f", not on {its or 'this device'}")
         + _never_measured(design)
         + ("" if software.is_made_for(npu.programmed) else _usual_elsewhere(npu))

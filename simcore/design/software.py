@@ -155,6 +155,8 @@ class Software(Frozen):
     """What the stack takes of the memory beside the tensors."""
     measured_on: tuple[str, ...] = ()
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
+    compared_on: tuple[str, ...] = ()
+    """Names of the NPUs on which published figures stand beside its predictions, and decided none of its numbers."""
     measured_zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] = ()
     """ZeRO stages of these iterations; empty: not known."""
     reduces_apart_on: tuple[Platform, ...] = ()
@@ -172,9 +174,8 @@ class Software(Frozen):
     """The same with a pipeline, and for mixtures of experts."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""
-    interval: dict[Literal["dense", "moe"], tuple[float, float]] | None = None
-    """Measured over predicted iteration time in nine of ten jobs on these, predicted without their job, by kind of
-    model."""
+    interval: dict[Literal["dense", "moe", "served dense", "served moe"], tuple[float, float]] | None = None
+    """Measured over predicted time in nine of ten jobs on these, predicted without their job, by kind of model."""
     sources: dict[str, str] = {}
 
     def __hash__(self) -> int:

@@ -25,6 +25,7 @@ from links_section import link_section  # noqa: E402
 from memory_section import memory_section  # noqa: E402
 from nccl_section import nccl_section  # noqa: E402
 from pairs_section import pairs_section  # noqa: E402
+from serving_section import serving_section  # noqa: E402
 from traces_section import trace_section  # noqa: E402
 
 from simcore import astra  # noqa: E402
@@ -75,6 +76,7 @@ tests/accuracy/write_accuracy.py` writes this page, and the table of that one.
 - [Collectives of NCCL](#collectives-of-nccl): against measured times, by device, kind and size
 - [All-to-alls of DeepEP](#all-to-alls-of-deepep), and of Hybrid-EP: tokens to their experts and back
 - [Memory of Megatron's models](#memory-of-megatrons-models): against the published figure
+- [Served models](#served-models): published throughputs, to which nothing was fitted
 - [Two engines, long run](#two-engines-long-run): the fast engine against the reference engine
 - [Scheduling anomalies, long run](#scheduling-anomalies-long-run): when more bandwidth is slower
 """
@@ -109,6 +111,7 @@ def main() -> None:
         *nccl_section(),
         *dispatch_section(),
         *memory_section(),
+        *serving_section(),
         f"## Two engines, long run\n\n{KEPT}{_kept(KEPT)}{KEPT}\n",
     ]
     TARGET.write_text("\n".join(parts), encoding="utf-8")

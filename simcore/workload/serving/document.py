@@ -44,6 +44,11 @@ class InferenceWorkload(Workload):
     """Of the keys and values; unless given that of the model, and bf16 beside narrower products (vLLM's `auto`)."""
 
     @property
+    def measured_as(self) -> str:
+        """See `Workload.measured_as`."""
+        return "served dense" if self.model.mixture_of_experts is None else "served moe"
+
+    @property
     def length(self) -> int:
         """Tokens of a request when it ends."""
         return self.prompt_length + self.output_length
