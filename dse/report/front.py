@@ -39,7 +39,8 @@ Where a cluster is bought for several workloads a member's `design` and `metrics
 best cluster) stand beside the front. With futures a member has `futures`, with value and regret in each, and
 `worst_regret`; `futures` beside the front says how likely each is, the share of each workload in it, and its own best
 cluster. With plans of buying in phases `phases` has each on every kind of cluster: today's worth of all that is paid,
-the iterations and tokens expected over the life, and those of each phase, with its trial and what it buys.
+the iterations and tokens expected over the life, and those of each phase, with its trial and what it buys; `_today` is
+of work whose later years are worth less, as money is.
 """
 
 from __future__ import annotations

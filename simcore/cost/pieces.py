@@ -109,7 +109,7 @@ def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
     if price is None:
         called, missing = node.name or "NAME", "" if node.name else "give cluster.node a 'name', and "
         price_of = f"{called}: {{price: PRICE, low: LOW, high: HIGH, date: '2026', source: an offer}}"
-        whole = f"with the price of a node of {node.size} such as 300000 $"
+        whole = f"with what a node of {node.size} costs"
         fix = f"{missing}write 'cost: {{base: {prices.name}, nodes: {{{price_of}}}}}' {whole}, or choose another list"
         found = f"'{node.name}'" if node.name else "one without a name"
         basket.refuse(("cluster", "npu"), f"a node with a price in list '{prices.name}'", found, fix)
