@@ -134,7 +134,7 @@ def provenance(design: Design) -> dict[str, str]:
         + ("" if software.is_made_for(npu.programmed) else _usual_elsewhere(npu))
         + (", which serves alone: nobody trains with it" if trained and not software.trains else "")
         + _how_it_runs(design),
-        "interval": _of_interval(found),
+        "interval": _of_interval(found, software),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
         told[f"network {index}"] = _of_links(design.library_of(dimension))
@@ -164,11 +164,12 @@ def _of_transport(transport: Transport) -> str:
     return f"{transport.control}: {point:.3f} of the rate ({low:.3f} to {high:.3f}), collectives played by packets"
 
 
-def _of_interval(found: Evidence) -> str:
+def _of_interval(found: Evidence, software: Software) -> str:
     if found.device == "data sheet":
         return "errors of a device known by its data sheet alone"
     if not found.software:
         return "errors of software with the numbers of other software"
+    of, on = ("jobs left out of the fit", "fitted to") if software.measured_on else ("published figures", "compared on")
     if not found.iterations:
-        return "errors of this software on devices that it was fitted to, wider by those of a device left out"
-    return "errors of jobs left out of the fit, of this software on this device"
+        return f"errors of this software on devices that it was {on}, wider by those of a device left out"
+    return f"errors of {of}, of this software on this device"

@@ -59,6 +59,8 @@ def _open_axes(spec: dict[str, Any], dimensions: list[dict[str, Any]]) -> list[d
     wraps = spec.get("wraps")
     if wraps is None:
         return dimensions
+    if not isinstance(wraps, dict) or not _is_count(wraps.get("at"), MOST_NPUS):
+        raise Refusal("'wraps' of a fabric with 'at', the size at which rings are closed", repr(wraps))
     side, axes = wraps["at"], [dimension for dimension in dimensions if dimension.get("topology") == "ring"]
     whole = len(axes) == sum(dimension.get("topology") == "ring" for dimension in spec["dimensions"])
     closed = [dimension for dimension in axes if dimension["size"] % side == 0]

@@ -76,6 +76,7 @@ def test_slices_are_closed_where_links_lead_back(fabric: str, npus: int, topolog
         ("tpu-v5p-pod", 4096, [16, 16, 12], "divides 4096, got"),
         ("tpu-v5p-pod", 4096, [16, 16, "8"], "divides 4096, got"),
         ({"domain": 0, "dimensions": [{}, {}]}, 8, None, "'domain', a number of NPUs, of a fabric of two dimensions"),
+        ({"wraps": 4, "dimensions": [{"topology": "ring"}]}, 8, None, "'wraps' of a fabric with 'at', .*, got 4"),
         ({"domain": 8, "dimensions": [{}]}, 8, None, "of a fabric of two dimensions or more, got 8"),
     ],
 )
