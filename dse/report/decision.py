@@ -61,7 +61,7 @@ from dse.report.units import (
     short_label,
 )
 from dse.report.values import read_result
-from dse.report.workloads import regret_phrases
+from dse.report.workloads import regret_phrases, vanishing
 from dse.space.objective import Objective
 from simcore.metrics import exponent_of
 
@@ -239,7 +239,7 @@ def _describe_thinning(trial: TrialRecord) -> str:
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     told = _with_intervals(record, summary, trial)
     given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
-    of_all = _describe_aggregate(record) or _describe_slowest(record, trial)
+    of_all = _describe_aggregate(record, trial) or _describe_slowest(record, trial)
     parts = [f"Expect {list_words(given)}{of_all}", describe_speed(record, trial)]
     parts += ["" if trial.workloads else describe_load(trial.metrics, trial.design)]
     parts += [describe_straggling(trial), _describe_price(record, trial), _describe_draw(record, trial)]
@@ -250,13 +250,16 @@ def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
 _AGGREGATES = {"weighted": "the mean of its workloads by weight", "worst": "the worst of its workloads by weight"}
 
 
-def _describe_aggregate(record: StudyRecord) -> str:
+def _describe_aggregate(record: StudyRecord, trial: TrialRecord) -> str:
     """What one value of several workloads is; empty where there is one workload, or their values are shared."""
     purchase = record.purchase
     if purchase is None or purchase.futures or purchase.aggregate not in _AGGREGATES:
         return ""
     their = [clean_text(short_label(objective.name)) for objective in record.objectives if not is_shared(objective)]
-    return f" ({list_words(their)}: {_AGGREGATES[purchase.aggregate]})" if their else ""
+    lost = vanishing(record, trial)
+    of_them = f", of which {list_words(lost)} is less than 1 %" if lost else ""
+    how = f"{of_them}: study.aggregate: regret weighs all alike" if lost else ""
+    return f" ({list_words(their)}: {_AGGREGATES[purchase.aggregate]}{how})" if their else ""
 
 
 def _describe_slowest(record: StudyRecord, trial: TrialRecord) -> str:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.buy.regret import Regret, regrets
+from dse.evaluate.aggregate import is_shared
 from dse.evaluate.record import Purchase, StudyRecord, TrialRecord
 from dse.report.describe import compare, headline
 from dse.report.summary import Summary
 from dse.report.units import MISSING, clean_text, format_percent, format_with_unit, label, list_words, scale
 from dse.report.values import finite_or_none, to_plain, trial_metrics
 
+VANISHING = 0.01
+"""A share of a mean below which what a workload takes is lost in it."""
 EXPLAINED = (
     "Regret: how much worse than on the cluster that is best for it alone; at its price: than on the best one that "
     "costs no more. Both are against the clusters of this study."
@@ -28,6 +31,22 @@ class WorkloadTable:
     """What its software shares on all of them."""
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def vanishing(record: StudyRecord, trial: TrialRecord) -> list[str]:
+    """Workloads that are less than `VANISHING` of a mean over all, so that it does not say how they fare."""
+    purchase = record.purchase
+    if purchase is None or purchase.aggregate != "weighted" or purchase.futures:
+        return []
+    found = []
+    for objective in (each for each in record.objectives if not is_shared(each) and each.sign > 0):
+        shares = [
+            weight * workload.values.get(objective.name, 0.0)
+            for weight, workload in zip(purchase.weights, trial.workloads, strict=True)
+        ]
+        names = zip(purchase.names, shares, strict=True)
+        found += [clean_text(name) for name, share in names if 0 <= share < VANISHING * sum(shares)]
+    return list(dict.fromkeys(found))
 
 
 def workload_tables(record: StudyRecord, summary: Summary, software: bool) -> list[WorkloadTable]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from dse.evaluate.record import StudyRecord
 from dse.report import write_reports
 from dse.report.built import describe_build
 from dse.report.choice import recommended
+from dse.report.decision import describe_decision
 from dse.report.machines import describe_machines
 from dse.report.summary import summarize
-from dse.report.workloads import describe_own_best
+from dse.report.workloads import describe_own_best, vanishing
 from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
@@ -376,3 +378,13 @@ def test_the_first_sentence_says_how_each_workload_uses_the_cluster(record: Stud
         uses.append(f"{name} with {cut}{stage}, microbatch {p['microbatch']}")
     assert len(uses) == 2
     assert describe_build(trial).endswith(f"; {uses[0]}; {uses[1]}.")
+
+
+def test_a_workload_that_is_lost_in_the_mean_is_named(record: StudyRecord) -> None:
+    trial = record.front[0]
+    assert record.purchase is not None
+    assert vanishing(record, trial) == []
+    light = replace(record, purchase=replace(record.purchase, weights=(1.0, 1e-4)))
+    assert vanishing(light, trial) == ["small"]
+    told = " ".join(describe_decision(light, summarize(light)).sentences)
+    assert "of which small is less than 1 %: study.aggregate: regret weighs all alike" in told
