@@ -97,7 +97,8 @@ class Compute(NamedTuple):
     routed: bool = False
     """Whether only routing tells how much there is to do: no recorded graph has it, the host launches it each time."""
     padding: float = 1.0
-    """FLOPs that its kernel does, those for rows that it masks included, over `flops`."""
+    """FLOPs that its kernel does over `flops`, those for rows that it masks included, or that a faster one would do in
+    its time."""
     apart: float = 0.0
     """Least time from one product of the batch to the next [s], where each is a kernel of its own; 0: one kernel does
     all of them."""

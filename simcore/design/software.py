@@ -116,6 +116,9 @@ class Software(Frozen):
     attention: Share | dict[str, Share] = 1.0
     """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to; by the name of
     the curve where it differs, 1 on others."""
+    experts: dict[str, dict[Precision, Share]] = {}
+    """Rate of a server's fused experts, over that of the products which the generation's curve was fitted to; by the
+    name of the curve and by precision, 1 on others."""
     recomputes: Literal["whole", "needed"] = "whole"
     """What runs again in a backward pass: all that a recomputed module did forward, as where an interpreter runs it
     once more; or only what a gradient needs, as where a compiler drops the rest."""
@@ -196,6 +199,10 @@ class Software(Frozen):
         if not isinstance(self.attention, dict):
             return self.attention
         return self.attention.get(npu.curve.name, 1.0) if npu.curve is not None else 1.0
+
+    def experts_on(self, npu: Npu, precision: Precision) -> float:
+        """Rate of its fused experts on such an NPU, over that of its curve's products."""
+        return self.experts.get(npu.curve.name, {}).get(precision, 1.0) if npu.curve is not None else 1.0
 
     def is_made_for(self, npu: Programmed) -> bool:
         """Whether it is made for such an NPU."""

@@ -98,9 +98,10 @@ def touched_experts(experts: int, top_k: int, tokens: float) -> float:
     return experts * (1.0 - missed)
 
 
-def served_experts(shapes: Shapes) -> Replacement:
+def served_experts(shapes: Shapes, rate: float) -> Replacement:
     """The products of an NPU's experts, of which those are read that its group's tokens take.
 
+    They are one kernel, at `rate` times the rate of the products that curves were fitted to (`Software.experts`).
     Their last biases are added by a server's kernel of all experts (vLLM, `fused_moe`), not one expert after the other.
     """
     model, moe, p = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism
@@ -109,10 +110,11 @@ def served_experts(shapes: Shapes) -> Replacement:
     share = local_experts(shapes) / moe.experts
     read = touched_experts(moe.experts, moe.top_k, shapes.tokens * p.expert) * share
     each, f = dispatched_rows(shapes) / read, moe.feed_forward / p.tensor
+    wide = (2 if model.gated else 1) * f
     return {
         "expert-bias": (),
-        "expert-in": (shapes.gemm("expert-in", each, (2 if model.gated else 1) * f, model.hidden, read),),
-        "expert-out": (shapes.gemm("expert-out", each, model.hidden, f, read),),
+        "expert-in": (shapes.gemm("expert-in", each, wide, model.hidden, read)._replace(padding=1.0 / rate),),
+        "expert-out": (shapes.gemm("expert-out", each, model.hidden, f, read)._replace(padding=1.0 / rate),),
     }
 
 

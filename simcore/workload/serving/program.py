@@ -62,6 +62,8 @@ class _Builder:
     software: Software
     batch: int
     """Requests of a microbatch."""
+    experts: float = 1.0
+    """Rate of the stack's fused experts, over that of products."""
 
     def shapes(self, sequence: int) -> Shapes:
         """Shapes of `sequence` tokens of each request at a time."""
@@ -99,7 +101,7 @@ class _Builder:
     def around(self, kind: LayerKind) -> tuple[Operator, ...]:
         """A layer's forward pass of one token of each request, its attention against itself."""
         if kind not in self._around:
-            made = replaced(_served(layer_forward(self.one, kind)), served_experts(self.one))
+            made = replaced(_served(layer_forward(self.one, kind)), served_experts(self.one, self.experts))
             self._around[kind] = with_held_weights(made, self.workload)
         return self._around[kind]
 
@@ -107,7 +109,7 @@ class _Builder:
         """A layer in the pass that makes token `token` + 1."""
         if token == 0:
             prompts = self.prompts
-            made = replaced(_served(layer_forward(prompts, kind)), served_experts(prompts))
+            made = replaced(_served(layer_forward(prompts, kind)), served_experts(prompts, self.experts))
             return with_held_weights(made, self.workload)
         context = self._attended(self.workload.prompt_length + token, kind)
         if (kind, context) not in self._decoding:  # attention reads the cache, and no weights
@@ -249,7 +251,9 @@ def _program(design: Design, made: Sequence[int], microbatches: int, passes: Seq
     """The Program of so many `microbatches`, whose prompts are read in `passes`: of how many each, and how often."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
     requests = sum(prompts * often for prompts, often in passes)
-    builder = _Builder(workload, p, design.running_software, requests)
+    stack, own = design.running_software, workload.weight_precision in (None, workload.precision)
+    experts = stack.experts_on(design.cluster.npu, workload.precision) if own else 1.0
+    builder = _Builder(workload, p, stack, requests, experts)
     reading = [(replace(builder, batch=prompts), often) for prompts, often in passes]
     runs = stage_runs(workload.model, p, workload.length)
     stages: list[_Stage] = [(own, s == 0, s == p.pipeline - 1) for s, own in enumerate(runs)]
