@@ -241,7 +241,7 @@ def serving_program(design: Design, tokens: Sequence[int] | None = None) -> Prog
     made = tokens or range(workload.output_length)
     if workload.batching == "static":
         return _program(design, made, design.microbatches, ((each, 1),))
-    together = min(workload.pass_tokens // workload.prompt_length, each)
+    together = min(max(1, workload.pass_tokens // workload.prompt_length), each)
     passes = [(together, each // together), (each % together, 1)]
     whole = _program(design, made, design.microbatches, [(prompts, often) for prompts, often in passes if prompts])
     return replace(whole, opening=_program(design, (0,), 1, ((together, 1),)))
