@@ -112,7 +112,7 @@ DOCUMENTS |= {
         parallelism={"zero": {"choice": [0, 1]}, "bucket": {"choice": ["1 MB", "25 MB"]}},
         cluster={"npu": "h100-80gb", "dimensions": NODES},
         system=POLICIES,
-        software="megatron-core",
+        software={"base": "megatron-core", "transformers_alone": False},
         constraints=[],
     ),
     "layers": tiny(

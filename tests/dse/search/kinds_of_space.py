@@ -21,7 +21,8 @@ EXPERTS = {**MODEL, "mixture_of_experts": {"experts": 8, "top_k": 2, "feed_forwa
 ROWS = [{"m": 4, "n": 64, "k": 128}, {"kind": "memory", "elements": 1000, "output": 8}, {"m": 1, "n": 256, "k": 64}]
 RECOMMENDER = {"dense_features": 13, "bottom": [64, 16], "top": [128, 1], "tables": 8, "rows": 1000, "embedding": 16}
 DEGREES = {"product": 8, "of": ["tensor", "pipeline", "data"]}
-STACKS = [{"base": "megatron-core", "overlap": {"node": share, "nodes": 2 * share}} for share in (0.0, 0.3)]
+_STACK = {"base": "megatron-core", "transformers_alone": False}
+STACKS = [{**_STACK, "overlap": {"node": share, "nodes": 2 * share}} for share in (0.0, 0.3)]
 FAST, SLOW = {"choice": ["100 GB/s", "300 GB/s"]}, {"choice": ["10 GB/s", "50 GB/s"]}
 
 WANTED: dict[str, list[dict[str, list[str]]]] = {

@@ -117,6 +117,17 @@ def test_a_space_whose_only_stack_is_not_made_for_its_npus_is_refused() -> None:
         space(cluster={"npu": "tpu-v5p", "fabric": "tpu-v5p-pod", "npus": 16}, software="megatron-core")
 
 
+@pytest.mark.parametrize("model", ["dlrm-mlperf", "resnet-50"])
+@pytest.mark.parametrize("stack", ["megatron-core", "megatron-lm-2021", "llm-foundry", "maxtext"])
+def test_a_stack_of_transformers_trains_no_other_models(model: str, stack: str) -> None:
+    its = {"workload": {"model": model, "global_batch": 1024, "precision": "bf16"}, "parallelism": {}}
+    found = problems_of(space(**its, software={"choice": [stack, "pytorch-fsdp"]}))
+    expected = "software: expected a stack that trains other models than transformers, got"
+    assert [told.partition(";")[0] for told in found] == [f"{expected} {stack}"]
+    with pytest.raises(InputError, match=f"{expected} {stack}; use one that does, such as pytorch-fsdp"):
+        space(**its, software=stack)
+
+
 def test_a_server_trains_nothing() -> None:
     with pytest.raises(
         InputError, match="software: expected a stack that trains, got vllm; use one that does, such as"
