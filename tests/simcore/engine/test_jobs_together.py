@@ -200,7 +200,8 @@ def test_each_job_has_the_usual_stack_of_its_workload_whatever_the_order() -> No
         assert again.key == whole.key
         result = simulate(whole)
         assert "megatron-core: " in result.provenance["software"]
-        assert "vllm: assumed; graphs replay its kernels (served)" in result.provenance["software"]
+        compared = "vllm: assumed, compared on h100-80gb, h200, b200, gb200, not on a100-80gb"
+        assert f"{compared}; graphs replay its kernels (served)" in result.provenance["software"]
         found.append({job.name: (job.alone_s, job.memory_reserved_bytes) for job in result.jobs})
         for share in shares_of(whole)[0]:
             assert found[-1][share.name][0] == simulate(share.design).iteration_time_s
