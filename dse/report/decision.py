@@ -354,7 +354,9 @@ def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
         return f"more money pays up to {where}, {dearest}: 1 % buys {_of(pay.before)} of {what} {since}"
     if pay.before is None:
         return f"more money than for {where} does not pay: 1 % buys {_of(pay.after)} of {what}"
-    return f"more money stops to pay at {where}: {since} 1 % buys {_of(pay.before)} of {what}, beyond {_of(pay.after)}"
+    return (
+        f"more money stops to pay at {where}: 1 % buys {_of(pay.before)} of {what} up to there, {_of(pay.after)} beyond"
+    )
 
 
 def _of(gain: float | None) -> str:

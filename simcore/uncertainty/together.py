@@ -33,17 +33,20 @@ from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
 
-_MEANT = ("trains", "measured_zero", "made_for", "not_on", "not_in", "only", "only_with", "on", "schedule")
+_MEANT = (
+    *("trains", "transformers_alone", "measured_zero", "compared_on"),
+    *("made_for", "not_on", "not_in", "only", "only_with", "on", "schedule"),
+)
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
 
-_EXPERTS = ("expert_launch", "expert_tile")
+_EXPERTS = ("expert_launch", "expert_tile", "experts")
 """Keys of a stack about the kernels of experts: its name says them."""
 
 _PLANS = {"training_precision"}
 """Keys of a workload that decide no time: they came after the draws were fixed."""
 
 
-_OFTEN_UNSAID = ("weight_precision",)
+_OFTEN_UNSAID = ("weight_precision", "prefill_tokens")
 """Keys of a workload that came after the draws were fixed, and decide times where they are given."""
 
 
