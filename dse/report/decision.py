@@ -32,6 +32,7 @@ from dse.report.choice import (
 from dse.report.families import Family, families
 from dse.report.futures import describe_robust_choice
 from dse.report.intervals import interval_of
+from dse.report.jobs import name_slowest
 from dse.report.left_out import describe_recomputed, describe_sizes, describe_usual
 from dse.report.limits import describe_kept_limits, describe_near_limits
 from dse.report.machines import describe_machines
@@ -264,11 +265,10 @@ def _describe_aggregate(record: StudyRecord, trial: TrialRecord) -> str:
 
 def _describe_slowest(record: StudyRecord, trial: TrialRecord) -> str:
     """Whose iteration it is, of several jobs side by side; empty where there is one."""
-    jobs = (trial.metrics or {}).get("jobs") or ()
-    if len(jobs) < 2 or not any("iteration_time" in objective.names for objective in record.objectives):
+    slowest = "" if trial.metrics is None else name_slowest(read_result(trial.metrics).jobs)
+    if not slowest or not any("iteration_time" in objective.names for objective in record.objectives):
         return ""
-    slowest = max(jobs, key=lambda job: float(job["iteration_time_s"]))
-    return f" (iteration time: {clean_text(slowest['name'])}'s, the longest of its jobs)"
+    return f" (iteration time: {slowest}'s, the longest of its jobs)"
 
 
 def _with_intervals(record: StudyRecord, summary: Summary, trial: TrialRecord) -> set[str]:

@@ -61,13 +61,18 @@ def _open_axes(spec: dict[str, Any], dimensions: list[dict[str, Any]]) -> list[d
         return dimensions
     if not isinstance(wraps, dict) or not _is_count(wraps.get("at"), MOST_NPUS):
         raise Refusal("'wraps' of a fabric with 'at', the size at which rings are closed", repr(wraps))
-    side, axes = wraps["at"], [dimension for dimension in dimensions if dimension.get("topology") == "ring"]
-    whole = len(axes) == sum(dimension.get("topology") == "ring" for dimension in spec["dimensions"])
-    closed = [dimension for dimension in axes if dimension["size"] % side == 0]
-    if wraps.get("together") and not (whole and len(closed) == len(axes)):
-        closed = []
-    opened = [dimension for dimension in axes if dimension not in closed]
-    return [{**dimension, "topology": "mesh"} if dimension in opened else dimension for dimension in dimensions]
+    side, rings = wraps["at"], [dimension for dimension in dimensions if _is_ring(dimension)]
+    missing = len(rings) < sum(map(_is_ring, spec["dimensions"]))  # one of a single NPU, which is no dimension
+    whole = not missing and all(ring["size"] % side == 0 for ring in rings)
+
+    def is_open(dimension: dict[str, Any]) -> bool:
+        return _is_ring(dimension) and not (whole if wraps.get("together") else dimension["size"] % side == 0)
+
+    return [{**dimension, "topology": "mesh"} if is_open(dimension) else dimension for dimension in dimensions]
+
+
+def _is_ring(dimension: dict[str, Any]) -> bool:
+    return dimension.get("topology") == "ring"
 
 
 def _near(npus: int, group: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -122,16 +121,10 @@ def _most_that_fit(row: dict[str, str]) -> int:
     return low * replicas
 
 
-@cache
-def all_served() -> tuple[Served, ...]:
-    """The predictions of all rows."""
-    return tuple(served(row) for row in read_rows())
-
-
 def serving_section() -> Iterator[str]:
     """Published throughputs of servers, and the model's."""
     groups: dict[tuple[str, str, str], list[Served]] = defaultdict(list)
-    for one in all_served():
+    for one in map(served, read_rows()):
         row = one.row
         layout = ", ".join(f"{key} {row[key]}" for key in ("tensor", "data", "expert") if row[key] != "1") or "1 NPU"
         groups[row["npu"], f"{row['model']}, {row['precision']}", layout].append(one)

@@ -78,7 +78,7 @@ def test_a_model_in_stages_on_two_nodes_is_one_server_and_its_copy_another() -> 
     assert "a server is 16 NPUs: start 2 of them behind one address" in exported.notes
 
 
-def test_what_vllm_schedules_otherwise_is_said() -> None:
+def test_what_servers_of_one_node_need_is_said_and_nothing_of_a_wide_cache() -> None:
     notes = export(served(npus=8, tensor=4, data=2, **DENSE), "vllm").notes
     assert "servers of one node have NPUs (CUDA_VISIBLE_DEVICES) and a port (--port) of their own" in notes
     wide = {"precision": "bf16", "cache_precision": "bf16"}
