@@ -13,7 +13,7 @@ from simcore.engine.fast.iteration import LOG_ROWS, Trace, time_collective, time
 from simcore.engine.finish import result_of_run
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
-from simcore.engine.flow.links import find_sharing, links_of
+from simcore.engine.flow.links import find_sharing, links_of, needs_flow
 from simcore.engine.flow.spans import FlowLog
 from simcore.engine.graph.run import time_graph
 from simcore.engine.registry import BUILT_IN
@@ -96,7 +96,7 @@ def _simulate_flow(design: Design, reason: str | None = None) -> Result:
     """The result of the flow engine; what finds no shared link is played by the code of the fast one."""
     refuse_unplayable(design, "flow")
     program, shared = program_of(design), links_of(design)
-    if not (shared.links or design.cluster.stragglers or design.cluster.failed_links):
+    if not needs_flow(design.cluster, shared):
         return replace(_simulate_fast(design, False, reason)[0], engine="flow")
     classes = find_classes(design, place(design)[0])
     timing, _ = flow.time_job(flow.Job(design, program, classes), shared)
@@ -164,7 +164,7 @@ def log_flows(design: Design) -> FlowLog | None:
     if design.jobs is not None:
         return log_jobs(design)
     shared = links_of(design)
-    if not (shared.links or design.cluster.stragglers or design.cluster.failed_links):
+    if not needs_flow(design.cluster, shared):
         return None
     classes = find_classes(design, place(design)[0])
     return flow.log_jobs([flow.Job(design, program_of(design), classes)], shared, [1], [""], LOG_ROWS)

@@ -54,9 +54,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--stagnation",
         type=positive_integer,
         metavar="N",
-        help="stop when the front has not grown over N trials [never]",
+        help="stop when the hypervolume grew by less than 0.1 %% over N trials [study.stagnation, never]",
     )
-    command.add_argument("--gap", type=share, metavar="X", help="stop when within X of every proven bound [never]")
+    command.add_argument(
+        "--gap", type=share, metavar="X", help="stop when within X of every proven bound [study.gap, never]"
+    )
     command.add_argument(
         "--sampler",
         metavar="NAME",

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dse.execute.where import MOST_JOBS
-from dse.space.settings import Seconds, Trials
+from dse.space.settings import Gap, Seconds, Seed, Trials
 from simcore.document.form import describe_error
 from simcore.document.problem import InputError, Problem, suggest_nearest
 
@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
     timeout: float | None
     """Stop after so many seconds."""
     stagnation: int | None
-    """Stop when the front has not grown over so many trials."""
+    """Stop when the hypervolume grew by less than 0.1 % over so many trials."""
     gap: float | None
     """Stop when within this share of every proven bound."""
     engine: str
@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     executor: Literal["local", "ray", "ray-tune"]
     """Where to evaluate."""
     address: str | None
-    """Of a Ray cluster."""
+    """Address of a Ray cluster."""
     design_timeout: float | None
     """Most seconds that one design may take."""
     start_timeout: float
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     storage: str | None
     """Database of a study that several drivers share."""
     study_name: str | None
-    """Of a shared study."""
+    """Name of a shared study."""
 
 
 class _Asked(BaseModel):
@@ -48,11 +48,11 @@ class _Asked(BaseModel):
 
     trials: Trials | None = None
     sampler: str | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+    seed: Seed | None = None
     jobs: Annotated[int, Field(ge=1, le=MOST_JOBS)] | None = None
     timeout: Seconds | None = None
     stagnation: Trials | None = None
-    gap: Annotated[float, Field(ge=0)] | None = None
+    gap: Gap | None = None
     engine: str | None = None
     resume: bool = False
     executor: Literal["local", "ray", "ray-tune"] | None = None

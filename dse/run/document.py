@@ -15,7 +15,7 @@ from dse.run.extensions import check_packages, extensions
 from dse.run.fingerprint import model_fingerprint, proof_fingerprint
 from dse.run.resolved import resolved
 from dse.run.settings import Settings
-from dse.space.settings import Seconds, Trials, sampler_problems
+from dse.space.settings import Gap, Seconds, Seed, Trials, sampler_problems
 from dse.space.space import Space, space_from
 from dse.study.journal import KeptTrials
 from dse.study.store import STUDY
@@ -114,13 +114,13 @@ class _StudyDocument(BaseModel):
     name: Annotated[str, Field(min_length=1)]
     sampler: str
     trials: Trials
-    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    seed: Seed
     batch: Trials
     engine: str
     design_timeout: Seconds | None = None
     reference_point: dict[str, float] | None = None
     stagnation: Trials | None = None
-    gap: Annotated[float, Field(ge=0)] | None = None
+    gap: Gap | None = None
     versions: dict[str, str | dict[str, str]]
     space: dict[str, Any]
 

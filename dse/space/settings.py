@@ -16,6 +16,8 @@ MOST_TRIALS = 10**9
 """Largest number of trials; a search that is given as many goes on until it ends by itself."""
 Trials = Annotated[int, Field(strict=True, gt=0, le=MOST_TRIALS)]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=1e9)]
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+Gap = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 
 
 class StudySettings(BaseModel):
@@ -27,7 +29,7 @@ class StudySettings(BaseModel):
     """What proposes designs (docs/search.md, *Samplers*)."""
     trials: Trials = 400
     """Distinct designs to evaluate."""
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
+    seed: Seed = 0
     """Seed of the sampler."""
     batch: Trials = 32
     """Designs proposed together; independent of the number of workers, so that these do not change a study."""
@@ -38,18 +40,18 @@ class StudySettings(BaseModel):
     tune: str | None = None
     """Metric that the software of a workload is tuned for; the first objective that it changes unless given."""
     tune_sampler: str = "auto"
-    """Sampler that tunes; `auto`: exactly where at most `tune_exact` combinations are, else by that of a study."""
+    """Sampler that tunes; `auto`: exact up to 20,000 combinations of software, else what `auto` is for a study."""
     tune_trials: Trials = 200
     """Designs of each workload on each cluster, for samplers that are not exact."""
     design_timeout: Seconds | None = None
     """Seconds that one design may take; beyond, it is tried once more in another process, and then failed."""
     reference_point: dict[str, Annotated[float, Field(allow_inf_nan=False)]] | None = None
-    """Of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
+    """Reference point of the hypervolume, by objective; 1.1 x the worst feasible value unless given."""
     timeout: Seconds | None = None
     """Stop after so many seconds; the one rule by which two machines may differ in the number of trials."""
     stagnation: Trials | None = None
-    """Stop when the hypervolume has not grown over so many trials (see `dse.study.stop`)."""
-    gap: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """Stop when the hypervolume grew by less than 0.1 % over so many trials."""
+    gap: Gap | None = None
     """Stop when each objective's best is within this share of its proven bound."""
 
 

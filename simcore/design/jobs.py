@@ -107,7 +107,7 @@ def _share(design: Design, number: int, job: Job, shared: int, places: tuple[int
     dimensions[shared] = _seen_dimension(dimensions[shared], places, alone=len(design.jobs or ()) == 1)
     seen = [index for index, each in enumerate(dimensions) if each.size > 1] or [0]
     npus = _npus_at([each.size for each in design.cluster.dimensions], shared, places)
-    alone = _design_of(design, job, [dimensions[index] for index in seen], seen, npus)
+    alone = _design_of(design, job, [dimensions[index] for index in seen], seen, npus, shared)
     return JobShare(number, job.name or f"job {number}", alone, tuple(seen), npus, shared, places)
 
 
@@ -134,14 +134,26 @@ def _npus_at(sizes: Sequence[int], shared: int, places: tuple[int, ...]) -> tupl
 
 
 def _design_of(
-    design: Design, job: Job, dimensions: Sequence[Dimension], seen: Sequence[int], npus: tuple[int, ...]
+    design: Design, job: Job, dimensions: Sequence[Dimension], seen: Sequence[int], npus: tuple[int, ...], shared: int
 ) -> Design:
-    """The design of a job alone on these NPUs."""
+    """The design of a job alone on these NPUs.
+
+    Failed links of the dimension `shared` are those of the whole cluster there: whoever plays the job looks at these.
+    """
     own = {npu: number for number, npu in enumerate(npus)}
     stragglers = tuple(
         slow.model_copy(update={"npu": own[slow.npu]}) for slow in design.cluster.stragglers if slow.npu in own
     )
-    of_cluster = {"dimensions": tuple(_without_nics(each) for each in dimensions), "stragglers": stragglers}
+    failed_links = tuple(
+        link.model_copy(update={"dimension": seen.index(link.dimension)})
+        for link in design.cluster.failed_links
+        if link.dimension in seen and link.dimension != shared
+    )
+    of_cluster = {
+        "dimensions": tuple(_without_nics(each) for each in dimensions),
+        "stragglers": stragglers,
+        "failed_links": failed_links,
+    }
     listed = design.system.collective
     if listed is not None and len(listed) == len(design.cluster.dimensions):
         system = design.system.model_copy(update={"collective": tuple(listed[index] for index in seen)})
@@ -151,7 +163,7 @@ def _design_of(
         "workload": job.workload,
         "parallelism": job.parallelism,
         "software": job.software or design.software,
-        "cluster": design.cluster.model_copy(update={**of_cluster, "failed_links": ()}),
+        "cluster": design.cluster.model_copy(update=of_cluster),
         "system": system,
         "cost": design.cost,
         "reliability": design.reliability,

@@ -17,7 +17,7 @@ from simcore.design.jobs import JobShare, shares_of
 from simcore.engine.fast.iteration import LOG_ROWS, Timing, time_collective, time_program
 from simcore.engine.flow import run as flow
 from simcore.engine.flow.classes import find_classes
-from simcore.engine.flow.links import DesignLinks
+from simcore.engine.flow.links import DesignLinks, needs_flow
 from simcore.engine.flow.of_jobs import PlayedShare, find_jobs_links
 from simcore.engine.flow.spans import FlowLog
 from simcore.memory.plan import program_of
@@ -130,7 +130,7 @@ class AsFlows:
     def alone(self, share: JobShare) -> Timing:
         """See `Player.alone`."""
         (job,), shared = self._lower([share])
-        if not shared.links and not share.design.cluster.stragglers:
+        if not self._is_needed(share, shared):
             return Apart("fast").alone(share)
         return flow.time_job(job, shared)[0]
 
@@ -147,9 +147,13 @@ class AsFlows:
     def log_alone(self, share: JobShare) -> FlowLog | None:
         """What happens when in `alone`; None where no flow engine plays it."""
         jobs, shared = self._lower([share])
-        if not shared.links and not share.design.cluster.stragglers:
+        if not self._is_needed(share, shared):
             return None
         return flow.log_jobs(jobs, shared, [1], [""], LOG_ROWS)
+
+    def _is_needed(self, share: JobShare, shared: DesignLinks) -> bool:
+        """Whether it takes the flow engine to play a job alone: links of the shared dimension are the cluster's."""
+        return needs_flow(share.design.cluster, shared) or bool(self.design.cluster.worn(share.shared))
 
     def _lower(self, shares: Sequence[JobShare]) -> tuple[list[flow.Job], DesignLinks]:
         jobs, played, first = [], [], 0

@@ -32,6 +32,10 @@ class Sent(NamedTuple):
         source, target = (firsts[:, None] + member[None, :] * part.stride for member in (self.source, self.target))
         return Sent(source.ravel(), target.ravel(), np.tile(self.share, len(firsts)))
 
+    def at(self, places: Ints) -> Sent:
+        """These messages between the nodes that stand at `places` for theirs."""
+        return Sent(places[self.source], places[self.target], self.share)
+
 
 def first_npus(part: Slice) -> Ints:
     """The first NPU of each group that takes a dimension like `part`."""

@@ -188,6 +188,20 @@ def test_a_binary_table_is_one_message(
     assert not (tmp_path / "device.yaml").exists()
 
 
+@pytest.mark.parametrize("command", ["validate", "calibrate"])
+def test_a_document_in_the_place_of_a_table_is_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    document = tmp_path / "design.yaml"
+    document.write_text("workload: {model: gpt3-175b}\n")
+    more = ["--out", tmp_path / "device.yaml"] if command == "calibrate" else []
+    assert run(command, *(["a100-80gb"] if command == "calibrate" else []), document, *more) == 2
+    err = read(capsys)
+    assert err.startswith(f"dse {command}: {document}: 1 problem\n")
+    assert "expected a table of comma-separated values, got a document (.yaml)" in err
+    assert not (tmp_path / "device.yaml").exists()
+
+
 def test_an_unknown_sampler_and_an_unknown_engine_are_told_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from simcore.document.problem import InputError, Problem
 
 MOST_BYTES, MOST_HEADER = 64 << 20, 1 << 20
+_DOCUMENTS = (".yaml", ".yml", ".json")
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 RawRow = Mapping[str | None, Any]
@@ -47,7 +48,11 @@ def _names(reader: csv.DictReader[str]) -> list[str]:
 
 @contextlib.contextmanager
 def _problems_of(path: str | Path) -> Iterator[None]:
-    """What reading a file raises, as `InputError`."""
+    """What reading a file raises, as `InputError`; a document is not read as a table."""
+    kind = Path(path).suffix
+    if kind in _DOCUMENTS:
+        fix = "dse simulate reads a design, dse space a space"
+        raise InputError([Problem((), "a table of comma-separated values", f"a document ({kind})", fix)], str(path))
     try:
         yield
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:

@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from simcore.collective import routed_of
+from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.once import once
 from simcore.engine.flow.classes import Classes, find_classes
@@ -72,6 +73,11 @@ def find_sharing(design: Design) -> tuple[str, ...]:
     if design.cluster.failed_links and not reasons:
         reasons.append("links have failed, or carry less")
     return tuple(reasons)
+
+
+def needs_flow(cluster: Cluster, shared: DesignLinks) -> bool:
+    """Whether the flow engine is needed to play a design on a cluster: the fast one knows none of these."""
+    return bool(shared.links or cluster.stragglers or cluster.failed_links)
 
 
 def find_links(design: Design, program: Program, classes: Classes) -> DesignLinks:

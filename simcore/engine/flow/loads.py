@@ -127,32 +127,35 @@ def dimension_loads(carried: Carried) -> DimensionLoads:
                 rate, _, before = streams.get(load.sender, StreamLoads(load.rate, 1.0, ()))
                 streams[load.sender] = StreamLoads(max(rate, load.rate), 1.0, (*before, (len(links), share)))
             links.append(link)
-        for sender, tail in _tails(carried, row, wires) if carried.worn else ():
+        for sender, tail in find_tails(carried.block, carried.phases, row, wires):
             tails[sender] = max(tail, tails.get(sender, tail))
     kept = {its: streams[its]._replace(fastest=fastest[its]) for its in streams}
     return DimensionLoads(tuple(links), kept, tails)
 
 
-def _tails(carried: Carried, row: Row, wires: Wires) -> Iterator[tuple[Sender, Tail]]:
-    """What chunks fly longer, of what a row serves; none flies less than on sound links.
+def find_tails(
+    block: Block, phases: Sequence[PhaseKind], row: Row, wires: Wires, places: Ints | None = None
+) -> Iterator[tuple[Sender, Tail]]:
+    """What chunks fly longer over worn links, of what a row serves; none flies less than on sound links.
 
-    Of a ring along a line the halves of an all-reduce overlap, which makes up for about what each flies longer.
+    `block` joins the nodes of the row; where they are some of those that `wires` join, `places` says which. Of a ring
+    along a line the halves of an all-reduce overlap, which makes up for about what each flies longer.
     """
     classes = unpack(row.classes)
-    for phase in carried.phases:
-        if phase.kind == "send_recv" or is_in_switches(carried.block, phase):
+    for phase in phases if wires.worn else ():
+        if phase.kind == "send_recv" or is_in_switches(block, phase):
             continue
-        shape = carried.block.shape(phase.part)
+        shape = block.shape(phase.part)
         steps = phase_steps(phase.algorithm, phase.kind, phase.part.members, shape)
         occupied, of_half = (
-            phase_cost(phase.algorithm, carried.block, phase.kind, phase.part, phase.in_network, of_two).occupied
+            phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network, of_two).occupied
             for of_two in (False, True)
         )
         overlaps = phase.algorithm == "ring" and shape.kind == "line"
         members = classes[nodes_of(phase)]
         for its in np.unique(members).tolist() if steps else ():
             mine = (members == its).any(axis=1)
-            longer, busier = find_worn(steps, phase.part, np.array(phase.firsts), mine, wires)
+            longer, busier = find_worn(steps, phase.part, np.array(phase.firsts), mine, wires, places)
             whole = max(0.0, (longer - busier) / occupied)
             half = 0.0 if overlaps else max(0.0, longer / of_half - busier / occupied)
             if whole > NEARLY or half > NEARLY:

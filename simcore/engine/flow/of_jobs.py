@@ -21,6 +21,7 @@ from simcore.design.dimension import block_of
 from simcore.design.jobs import JobShare
 from simcore.engine.flow.classes import Classes
 from simcore.engine.flow.links import (
+    ALONE,
     DesignLinks,
     describe_link,
     find_links,
@@ -32,6 +33,7 @@ from simcore.engine.flow.loads import (
     Load,
     PhaseKind,
     Sender,
+    find_tails,
     is_in_switches,
     links_that_matter,
     nodes_of,
@@ -39,7 +41,7 @@ from simcore.engine.flow.loads import (
     shares_of,
 )
 from simcore.engine.flow.rows import Row, Rows, unpack
-from simcore.engine.flow.shared import Link, Served, Stream
+from simcore.engine.flow.shared import Link, Served, Stream, Tail
 from simcore.engine.flow.traffic import phase_traffic
 from simcore.engine.flow.trees import tree_loads
 from simcore.engine.flow.wires import Wires, wires_of
@@ -121,6 +123,7 @@ def _add_shared(design: Design, jobs: Sequence[PlayedShare], links: list[Link], 
     wires = wires_of(block_of(dimension), dimension.size, tuple(design.cluster.worn(number).items()))
     bandwidth = Chunker(design).rate(dimension)
     found: dict[Sender, tuple[float, tuple[tuple[int, float], ...]]] = {}
+    tails: dict[Sender, Tail] = {}
     owners = {job.first + its: job for job in jobs for its in range(len(job.classes.stages))}
     for rows in _rows_together(design, jobs):
         loads = [load for job, row in zip(jobs, rows, strict=True) for load in loads_on_row(job, row, wires)]
@@ -130,11 +133,19 @@ def _add_shared(design: Design, jobs: Sequence[PlayedShare], links: list[Link], 
                 rate, before = found.get(load.sender, (load.rate, ()))
                 found[load.sender] = max(rate, load.rate), (*before, (len(links), share * link.rate))
             links.append(Link(link.rate * bandwidth, name, [(number, *ends) for ends in link.ends]))
+        for job, row in zip(jobs, rows, strict=True):
+            for sender, tail in _tails_on_row(job, row, wires):
+                tails[sender] = max(tail, tails.get(sender, tail))
+
+    def served(its: Sender) -> Served:
+        dimension = owners[its.npus].dimension
+        assert dimension is not None
+        return Served(its.npus, its.group, dimension, its.kind, its.target)
+
     for sender, (rate, used) in found.items():
-        job = owners[sender.npus]
-        assert job.dimension is not None
-        served = Served(sender.npus, sender.group, job.dimension, sender.kind, sender.target)
-        streams[served] = Stream(rate * bandwidth, tuple((link, need / rate) for link, need in used))
+        streams[served(sender)] = Stream(rate * bandwidth, tuple((link, need / rate) for link, need in used))
+    for sender, tail in tails.items():
+        streams[served(sender)] = streams.get(served(sender), ALONE)._replace(tail=tail)
 
 
 def _rows_together(design: Design, jobs: Sequence[PlayedShare]) -> Iterator[tuple[Row, ...]]:
@@ -180,6 +191,14 @@ def loads_on_row(job: PlayedShare, row: Row, wires: Wires) -> Iterator[Load]:
         yield _load(sender, Sent(source, target, np.ones(len(source))), cost.load, places, wires)
 
 
+def _tails_on_row(job: PlayedShare, row: Row, wires: Wires) -> Iterator[tuple[Sender, Tail]]:
+    """What chunks of a job fly longer over worn links of the shared dimension, in one row of it."""
+    assert job.dimension is not None
+    own = block_of(job.share.design.cluster.dimensions[job.dimension])
+    for sender, tail in find_tails(own, job.phases, row, wires, np.array(job.share.places)):
+        yield sender._replace(npus=job.first + sender.npus), tail
+
+
 def _tree_loads(job: PlayedShare, phase: PhaseKind, classes: Ints, places: Ints, wires: Wires) -> Iterator[Load]:
     """What each class of a job puts on links where switches add up and copy."""
     assert job.dimension is not None
@@ -192,7 +211,7 @@ def _tree_loads(job: PlayedShare, phase: PhaseKind, classes: Ints, places: Ints,
 
 def _load(sender: Sender, messages: Sent, time: float, places: Ints, wires: Wires, at_once: float = 1.0) -> Load:
     """The load of messages between nodes of a job, which take `time` together where the job is alone."""
-    whole = Sent(places[messages.source], places[messages.target], messages.share)
+    whole = messages.at(places)
     return Load(sender, shares_of(wires.load(whole), time, wires), wires.most_of_one(whole, at_once) / time)
 
 

@@ -97,17 +97,22 @@ def _mirrored(sent: Sent, n: int) -> Sent:
     return Sent(n - 1 - sent.source, n - 1 - sent.target, sent.share)
 
 
-def find_worn(steps: Sequence[Tracks], part: Slice, firsts: Ints, mine: Bools, wires: Wires) -> tuple[float, float]:
+def find_worn(
+    steps: Sequence[Tracks], part: Slice, firsts: Ints, mine: Bools, wires: Wires, places: Ints | None = None
+) -> tuple[float, float]:
     """How much longer than on sound links a phase's steps take one after the other, and its busiest link over all.
 
     In bytes / injection bandwidth per byte of its buffer, of the groups that are `mine` among those whose first nodes
-    are `firsts`, all of which do the same at once.
+    are `firsts`, all of which do the same at once. `places`: the nodes of `wires` that these are, unless the same.
     """
-    found = [_times(steps, part, firsts, mine, its) for its in (wires, wires.whole)]
+    places = np.arange(wires.size) if places is None else places
+    found = [_times(steps, part, firsts, mine, its, places) for its in (wires, wires.whole)]
     return found[0][0] - found[1][0], found[0][1] - found[1][1]
 
 
-def _times(steps: Sequence[Tracks], part: Slice, firsts: Ints, mine: Bools, wires: Wires) -> tuple[float, float]:
+def _times(
+    steps: Sequence[Tracks], part: Slice, firsts: Ints, mine: Bools, wires: Wires, places: Ints
+) -> tuple[float, float]:
     """What steps take one after the other, and the busiest link over all of them.
 
     A step takes as long as its slowest track, whose hops wait for each other, or its busiest link.
@@ -119,8 +124,8 @@ def _times(steps: Sequence[Tracks], part: Slice, firsts: Ints, mine: Bools, wire
         for hops in tracks:
             one_by_one = 0.0
             for hop in hops:
-                its = wires.load(hop.of_groups(part, firsts[mine]))
-                load = its + wires.load(hop.of_groups(part, firsts[~mine])) if not mine.all() else its
+                its = wires.load(hop.of_groups(part, firsts[mine]).at(places))
+                load = its + wires.load(hop.of_groups(part, firsts[~mine]).at(places)) if not mine.all() else its
                 times = np.divide(load, wires.rate, out=np.zeros(len(load)), where=wires.rate > 0)
                 one_by_one += float(times[its > 0].max())
                 in_step += times

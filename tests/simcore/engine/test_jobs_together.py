@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import pytest
@@ -47,6 +48,53 @@ def test_a_job_alone_on_a_switch_takes_what_its_design_takes() -> None:
         alone = simulate(share.design, "reference_links").iteration_time_s
         (played,) = time_jobs(whole, [share], [2])
         assert [timing.total for timing in played] == [round(alone * 1e12)] * 2
+
+
+FULL = {"topology": "fully_connected", "size": 4, "bandwidth": "100 GB/s", "latency": "1 us"}
+LINE = {"topology": "mesh", "size": 8, "bandwidth": "25 GB/s", "latency": "1 us"}
+RING = {**LINE, "topology": "ring", "size": 4}
+
+
+@pytest.mark.parametrize("engine", ["flow", "reference_links"])
+@pytest.mark.parametrize(
+    ("dimensions", "algorithms", "dimension", "between", "share"),
+    [
+        ([LINE], ["direct"], 0, [0, 1], 0.25),
+        ([LINE], ["halving_doubling"], 0, [3, 4], 0.5),
+        ([FULL, RING], ["direct", "ring"], 0, [0, 1], 0.25),
+        ([FULL, RING], ["direct", "ring"], 0, [0, 1], 0.0),
+        ([FULL, RING], ["direct", "ring"], 1, [0, 1], 0.25),
+    ],
+)
+def test_worn_links_slow_the_one_job_of_a_cluster_as_they_slow_its_design(
+    engine: str, dimensions: list[Any], algorithms: list[str], dimension: int, between: list[int], share: float
+) -> None:
+    worn = {"dimension": dimension, "between": between, "share": share}
+    workload = {"collective": "all_reduce", "size": "256 MiB"}
+    sections = {"system": {"chunks": 4, "collective": algorithms}}
+    npus = prod(its["size"] for its in dimensions)
+    jobs = [{"workload": workload, "npus": npus}]
+
+    def seconds(failed: list[Any], **what: Any) -> float:
+        cluster = {"npu": "a100-80gb", "dimensions": dimensions, "failed_links": failed}
+        return simulate(load_design({**what, **sections, "cluster": cluster}), engine).iteration_time_s
+
+    alone = seconds([worn], workload=workload)
+    assert seconds([worn], jobs=jobs) == alone > 1.05 * seconds([], workload=workload)
+
+
+def test_a_worn_link_inside_nodes_slows_each_job_as_it_slows_its_own_design() -> None:
+    worn = {"dimension": 0, "between": [0, 1], "share": 0.25}
+    job = {"workload": {"collective": "all_reduce", "size": "64 MiB"}, "npus": 16}
+
+    def of_jobs(failed: list[Any]) -> Any:
+        cluster = {"npu": "a100-80gb", "dimensions": [FULL, {**RING, "topology": "switch", "size": 8}]}
+        sections = {"jobs": [job, job], "cluster": {**cluster, "failed_links": failed}, "system": {"chunks": 4}}
+        return load_design(sections)
+
+    slowed, sound = (simulate(of_jobs(failed), "flow").jobs for failed in ([worn], []))
+    for one, other, share in zip(slowed, sound, shares_of(of_jobs([worn]))[0], strict=True):
+        assert one.iteration_time_s == simulate(share.design, "flow").iteration_time_s > 1.5 * other.iteration_time_s
 
 
 @pytest.mark.parametrize("engine", ["flow", "reference_links"])
