@@ -57,7 +57,7 @@ class NodeTable:
     """Operators that compute (`simcore.program.Compute`)."""
     collectives: tuple[Collective, ...]
     sizes: tuple[float, ...]
-    """Of messages [B], in the order of their nodes."""
+    """Sizes of messages [B], in the order of their nodes."""
 
     @property
     def nodes(self) -> int:

@@ -85,13 +85,13 @@ class Compute(NamedTuple):
     bytes: float
     category: Category = Category.COMPUTE
     shape: tuple[float, float, float, float] | None = None
-    """Of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
+    """Shape of a matrix product: (batch, m, n, k), `batch` products [m,k]x[k,n]."""
     backward_bytes: float | None = None
     """Bytes that the backward pass of a `memory` operator moves [B]; twice its own unless given."""
     fused: tuple[tuple[float, float, float, float], ...] = ()
     """The matrix products (batch, m, n, k) that a `flash` operator does, which need no tables of scores between."""
     pieces: int = 1
-    """Of how many pieces that the host launches at once it is one: together they take one operator's launch."""
+    """The number of pieces, of which it is one, that the host launches at once: together they take one launch."""
     recorded: float | None = None
     """Time that was measured [s], where it does not follow from the NPU."""
     routed: bool = False
@@ -146,7 +146,7 @@ class ModelPart:
 
     forward: tuple[Segment, ...]
     backward: tuple[Segment, ...]
-    """Of every microbatch but the last; where gradients are kept in shards, it reduces them too."""
+    """Backward pass of every microbatch but the last; where gradients are kept in shards, it reduces them too."""
     last_backward: tuple[Segment, ...]
     """The last microbatch's backward: it also reduces the gradients."""
     parameters: float
@@ -158,10 +158,10 @@ class ModelPart:
     resident: float = 0.0
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
     expert_parameters: float = 0.0
-    """Of `parameters`, those of routed experts: they are sharded over fewer NPUs."""
+    """Those of `parameters` that are of routed experts: they are sharded over fewer NPUs."""
     apart: tuple[tuple[float, int], ...] = ()
-    """Of `parameters`, those of layers with degrees of their own, each with the NPUs over which their states are
-    sharded; they are not among `expert_parameters`."""
+    """Those of `parameters` that are of layers with degrees of their own, each with the NPUs over which their states
+    are sharded; they are not among `expert_parameters`."""
     weights: tuple[Segment, ...] = ()
     """Weight gradients, where the schedule takes them out of the backward pass, which then reduces no gradients."""
     last_weights: tuple[Segment, ...] = ()
@@ -174,7 +174,7 @@ class ModelPart:
     alone_backward: tuple[Segment, ...] = ()
     """The same of a backward pass that reduces nothing."""
     most_kept: float | None = None
-    """Of `activations`, those of the layer that keeps most; unless told, all of them."""
+    """Activations of the layer that keeps most; unless told, all of `activations`."""
 
     @property
     def largest_kept(self) -> float:

@@ -49,7 +49,7 @@ class PhaseRun:
     bought: float
     """What is paid for it, in the money of its year [$]."""
     iterations: float
-    """Of the mix, expected."""
+    """Expected iterations of the mix of workloads."""
     tokens: float | None
     """None where a workload counts none."""
     iterations_today: float
@@ -70,7 +70,7 @@ class Growth:
 
     @property
     def iterations(self) -> float:
-        """Of the mix, over the life."""
+        """Iterations of the mix of workloads over the life."""
         return sum(run.iterations for run in self.phases)
 
     @property

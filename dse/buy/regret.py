@@ -35,7 +35,7 @@ class Loss:
     """What one workload, or one future, has on one cluster."""
 
     value: float
-    """Of the tuned metric, in its own direction and SI units."""
+    """Value of the tuned metric, in its own direction and SI units."""
     regret: float
     at_price: float
     best_at_price: int

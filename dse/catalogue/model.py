@@ -32,7 +32,7 @@ class FoundModel(NamedTuple):
 
     model: Transformer
     model_type: str | None
-    """Of its configuration; None where the catalogue or a document has it."""
+    """The `model_type` of its configuration; None where the catalogue or a document has it."""
     dtype: str = "bfloat16"
     not_modelled: tuple[str, ...] = ()
 

@@ -17,7 +17,7 @@ from simcore.metrics import CLUSTER, is_of
 
 Aggregate = Literal["weighted", "worst", "regret"]
 Shares = Sequence[Sequence[float]]
-"""Of each future the share of each workload; empty where there are no futures."""
+"""The share of each workload in each future; empty where there are no futures."""
 
 
 def is_shared(objective: Objective) -> bool:

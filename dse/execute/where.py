@@ -23,7 +23,7 @@ class Where:
     jobs: int | None = None
     """Workers; None: 1 on this machine, more where it `grows`, one per CPU of a cluster."""
     address: str | None = None
-    """Of a Ray cluster; None: RAY_ADDRESS, or a private one on this machine."""
+    """Address of a Ray cluster; None: RAY_ADDRESS, or a private one on this machine."""
     design_timeout: float | None = None
     """Seconds that one design may take."""
     start_timeout: float = 60.0

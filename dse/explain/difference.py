@@ -118,7 +118,7 @@ def _of_dimensions(one: Document, other: Document, taken: set[Path]) -> Iterator
 
 
 def _differing_keys(one: Document, other: Document) -> list[list[str]]:
-    """Of each dimension, the keys in which two networks of the same blocks differ."""
+    """The keys in which two networks of the same blocks differ, by dimension."""
     pairs = [(value_at(one, (*DIMENSIONS, i)), value_at(other, (*DIMENSIONS, i))) for i in range(len(_blocks(one)))]
     return [[key for key in dict.fromkeys([*a, *b]) if a.get(key, ABSENT) != b.get(key, ABSENT)] for a, b in pairs]
 

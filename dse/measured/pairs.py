@@ -27,7 +27,7 @@ from simcore.uncertainty.together import draw_times
 Floats = NDArray[np.float64]
 
 EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-"""Of the bins of stated probabilities."""
+"""Edges of the bins of stated probabilities."""
 _LIMIT = NormalDist().inv_cdf(0.975)
 _NEVER = 0.005
 

@@ -62,7 +62,7 @@ MOST_SHAPES = 20_000
 
 
 ShapeBounds = tuple[Mapping[str, float | None], ...]
-"""Of each shape the bounds of all metrics, by name."""
+"""The bounds of all metrics by name, for each shape."""
 
 
 @dataclass(frozen=True)

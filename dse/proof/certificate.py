@@ -104,7 +104,7 @@ def _corner(
 
 
 def unproven_notice(space: Space, engine: str) -> str:
-    """Of which objectives less or nothing is proven because of the engine, as sentences; empty where of none."""
+    """Objectives of which less or nothing is proven because of the engine, as sentences; empty without any."""
     names = [o.name for o in space.objectives if not is_proven_of(engine, _metrics_of(o))]
     if space.jobs:
         return ""

@@ -42,7 +42,7 @@ class Budget:
     most: float
     """[B/s]."""
     step: float | None
-    """Of which shares are multiples [B/s]; None where they are solved."""
+    """The step of which shares are multiples [B/s]; None where they are solved."""
 
     def splits(self, parts: int) -> NDArray[np.float64] | None:
         """Every way to share it among so many dimensions `[ways, parts]` [B/s]; None where they are too many."""

@@ -296,7 +296,7 @@ def _degrees(design: Document) -> str | None:
 
 
 def _degrees_of_layers(ranges: Any) -> Iterator[str]:
-    """Of layers with degrees of their own, which: `t4 in layers 0-2`."""
+    """The layers that have degrees of their own: `t4 in layers 0-2`."""
     for row in filter(lambda row: isinstance(row, Mapping), ranges if isinstance(ranges, list) else ()):
         if own := [f"{DEGREES[name]}{row[name]}" for name in ("tensor", "expert") if name in row]:
             yield f"({' '.join(own)} in layers {row.get('layers')})"

@@ -29,7 +29,7 @@ _HOW = (
 )
 
 _HOW_OF_JOB = ("ZeRO", "shard group", "microbatch", "schedule", "interleave", "stages", "recompute", "context by")
-"""Of one of several jobs or workloads."""
+"""How each key of one of several jobs or workloads is said."""
 
 _IF_OPEN = {
     "accumulate": "parallelism.accumulate",

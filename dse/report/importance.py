@@ -46,7 +46,7 @@ class Importance:
     overall: Mapping[str, Shares] = field(default_factory=dict)
     """By objective, over all feasible trials."""
     of_front: Shares = field(default_factory=dict)
-    """Of coming near the front; empty with one objective, where it is the same as overall."""
+    """Importance for coming near the front; empty with one objective, where it is the same as overall."""
     near_front: Mapping[str, Shares] = field(default_factory=dict)
     """By objective, among the trials near the front."""
 

@@ -153,7 +153,7 @@ def _least(summary: Summary, objective: Objective) -> float:
 
 
 def _join_prices(points: Sequence[_Point]) -> list[_Point]:
-    """Of points at one price that which buys most."""
+    """The point that buys most, of those at one price."""
     kept: list[_Point] = []
     for point in sorted(points, key=lambda p: (p[0], p[1], p[2].number)):
         if not kept or point[0] - kept[-1][0] > SAME_PRICE:

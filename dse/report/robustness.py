@@ -32,7 +32,7 @@ _MOVERS: tuple[Mover, ...] = (*PARTS, "capital", "total", "yearly", "tco")
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """Of one member of the front."""
+    """Robustness of one member of the front."""
 
     sure: Sureness | None
     """Over the scenarios; None where it was not asked."""

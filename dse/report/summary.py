@@ -49,9 +49,9 @@ class Summary:
     behind: tuple[float | None, ...] = ()
     """By which share each member of the front is at most behind the true front, in its order; None: not known."""
     regrets: tuple[Regret, ...] = ()
-    """Of each workload that a cluster is bought for."""
+    """Regret of each workload that a cluster is bought for."""
     futures: tuple[Regret, ...] = ()
-    """Of each future that it is bought for."""
+    """Regret in each future that it is bought for."""
     ties: Mapping[int, tuple[int, ...]] | None = None
     """Member of the front -> members it is tied with (`dse.report.ties`), by trial; None: not known."""
     equals: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

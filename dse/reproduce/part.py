@@ -72,7 +72,7 @@ class Plot(Frozen):
     value: str | None = None
     """What is drawn; `obtained` unless given, with the published values beside it."""
     label: str = ""
-    """Of the values: what they are, and their unit."""
+    """Label of the values: what they are, and their unit."""
     log: bool = False
     """Whether the scale of the values is logarithmic."""
 

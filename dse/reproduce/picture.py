@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 _LETTERS = 84
-"""Of names below the axis, on one line, at most."""
+"""Most letters of names below the axis, on one line."""
 _WIDE, _LEFT, _ACROSS = 9.0, {"heat": 0.13}, 0.86
-"""Of the picture [inch]; where its axes begin, 0.07 unless given, and how wide they are, as shares of it."""
+"""Width of the picture [inch]; where its axes begin, 0.07 unless given, and how wide they are, as shares of it."""
 _GAP = 8.0
 """Between the names below the axis [pt]."""
 _HOLLOW: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.3, "s": 46, "zorder": 5}

@@ -181,7 +181,7 @@ def _fix(root: Path, name: str, known: dict[str, Path]) -> str:
 
 
 def _how_to_run(folder: Path) -> str:
-    """Of a folder that is no study but says itself how it is run: what it is, and the command."""
+    """What a folder is that is no study but says itself how it is run, and the command."""
     path = folder / _ABOUT
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if not text.startswith("# "):

@@ -13,12 +13,12 @@ _SOURCES = (".py", ".yaml", ".csv", ".json")
 
 
 def model_fingerprint() -> str:
-    """Of the simulator and its catalogue."""
+    """Fingerprint of the simulator and its catalogue."""
     return _fingerprint(_folder(simcore.__file__))
 
 
 def proof_fingerprint() -> str:
-    """Of what proves bounds."""
+    """Fingerprint of the code that proves bounds."""
     return _fingerprint(_folder(proof.__file__))
 
 
@@ -29,7 +29,7 @@ def _folder(file: str | None) -> Path:
 
 @cache
 def _fingerprint(folder: Path) -> str:
-    """Of the sources in a folder, by their names and contents."""
+    """Fingerprint of the sources in a folder, by their names and contents."""
     found = hashlib.blake2b(digest_size=8)
     for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
         found.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes())

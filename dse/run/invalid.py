@@ -70,7 +70,7 @@ def _looked_at(plain: list[Space]) -> Iterator[tuple[Space, FilledDocument]]:
 
 
 def closest_design(space: Space, engine: str) -> tuple[int, Outcome] | None:
-    """Of designs that break no rule before simulation, how many were simulated, and what became of the closest one.
+    """How many designs that break no rule were simulated, and what became of the closest one.
 
     None where there are none, where one keeps all limits, and of clusters that are to be bought.
     """

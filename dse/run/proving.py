@@ -20,7 +20,7 @@ from dse.space.space import Space
 from dse.study.watch import WATCHER, Watcher
 
 SHARE = 0.2
-"""Of the time of a search, what its certificate takes at the most, but for the last step."""
+"""Most of a search's time that its certificate takes, but for the last step."""
 
 
 class Proving:

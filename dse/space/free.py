@@ -48,7 +48,7 @@ def _of_section(section: Mapping[str, Any], path: Path) -> Iterator[Problem]:
 
 
 def _of_expanded(section: Mapping[str, Any], path: Path) -> Iterator[Problem]:
-    """Of an expanded memory what has no price, and what would be a limit or none."""
+    """What has no price in an expanded memory, and what would be a limit or none."""
     for key in ("updates", "in_network"):
         if isinstance(section.get(key), Mapping):
             yield Problem((*path, key), "true or false: it has no price", "a hole", "search both spaces, and compare")

@@ -45,7 +45,7 @@ class Future:
     weight: float
     """Its probability; those of all futures add up to 1."""
     shares: tuple[float, ...]
-    """Of each job of the space; they add up to 1."""
+    """Share of each job of the space; they add up to 1."""
     years: tuple[float, float] | None = None
     """Years of the cluster's life in which its change holds; None: in all."""
     changed: tuple[float, ...] = ()

@@ -40,7 +40,7 @@ class ProductOfNpus:
 
 
 _product = lru_cache(maxsize=4096)(Product)
-"""Of the same numbers the same object, which lists its factorisations once."""
+"""One object for the same numbers, which lists its factorisations once."""
 
 
 def following_product(template: Any) -> ProductOfNpus | None:

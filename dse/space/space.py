@@ -70,7 +70,7 @@ class Space:
 
     @property
     def shares(self) -> tuple[tuple[float, ...], ...]:
-        """Of each future the share of each job; empty without futures."""
+        """The share of each job in each future; empty without futures."""
         return tuple(future.shares for future in self.futures)
 
     @property

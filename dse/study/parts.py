@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PART = "journal.{:05d}.parquet"
 _NAME = re.compile(r"journal\.(\d{5})\.parquet")
 FORM = 1
-"""Of the files; another number where they mean something else."""
+"""Version of the files; another number where they mean something else."""
 MOST_ROWS, MOST_COLUMNS, MOST_BYTES, MOST_SHAPE = 200_000, 20_000, 4 << 30, 4 << 20
 """What a part may have: rows, columns, bytes when it is unpacked, letters of a shape. This program writes a tenth."""
 _KINDS: tuple[Kind, ...] = ("int", "float", "bool", *WRITTEN)

@@ -11,7 +11,7 @@ from dse.evaluate.record import State
 SAFE = 0.9
 """Share of the scenarios in which a design that is safe meets a constraint."""
 FACTORS = (0.5, 2.0)
-"""Of the global batch, with which a front is simulated again."""
+"""Factors on the global batch with which a front is simulated again."""
 DOES_NOT_FIT = "does not fit"
 """Why a design cannot be that breaks the constraint `fits`."""
 
@@ -48,7 +48,7 @@ class AtBatch:
     batch: float
     """Sequences, samples or requests; of a member with an odd batch the half is no whole number."""
     values: Mapping[str, float]
-    """Of the objectives; empty where it cannot run."""
+    """Values of the objectives; empty where it cannot run."""
     why: str
     """Why it cannot run; empty where it can."""
     stays: bool
@@ -108,7 +108,7 @@ class Machine:
 
     name: str
     values: Mapping[str, float]
-    """Of the objectives."""
+    """Values of the objectives."""
     design: Mapping[str, Any]
     on_front: float
     """Share of the scenarios in which no member of the front dominates it."""
@@ -192,7 +192,7 @@ class Usual:
 
     trial: int
     key: str
-    """Of `parallelism`."""
+    """A key of `parallelism`."""
     value: Any
     loss: Mapping[str, float]
     """Objective -> by which share of its value it is worse; below 0 where it is better."""
@@ -205,7 +205,7 @@ class Opened:
     trial: int
     """The design to build, which it is compared with."""
     settings: Mapping[str, Any]
-    """Of `parallelism`; those that count in the design."""
+    """Keys of `parallelism` that count in the design, with their values."""
     loss: Mapping[str, float]
     """Objective -> by which share of its value it is worse; below 0 where it is better."""
     design: Mapping[str, Any] | None

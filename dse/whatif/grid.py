@@ -23,7 +23,7 @@ from simcore.memory.plan import memory_needed
 Cell = tuple[Any, Any]
 """Value of the key along x, and of that along y."""
 MOST_VALUES = 40
-"""Of one key, in a grid."""
+"""Most values of one key in a grid."""
 
 
 class Grid:

@@ -21,9 +21,9 @@ from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import stage_layers
 
 ROOMY = 0.8
-"""Of the memory: a design that needs no more may have recomputed more than it had to."""
+"""Share of the memory: a design that needs no more may have recomputed more than it had to."""
 FULL = 0.95
-"""Of the memory: no fuller design is named, since what it needs is not predicted better than that."""
+"""Share of the memory: no fuller design is named, since what it needs is not predicted better than that."""
 _WORTH = 0.02
 """Share by which the design has to be better for it to be told."""
 _LOOKED_AT, _MOST_NEAR = 200, 6

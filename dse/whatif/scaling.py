@@ -19,7 +19,7 @@ from simcore.engine.registry import engine_named
 from simcore.simulate import simulate
 
 FACTORS = tuple(Fraction(2) ** power for power in range(-2, 5))
-"""Of the NPUs: a quarter to sixteen times as many."""
+"""Factors on the number of NPUs."""
 Mode = Literal["weak", "strong"]
 
 
@@ -30,7 +30,7 @@ class AtSize:
     npus: int
     batch: int
     seconds: float | None
-    """Of an iteration; None where it cannot run."""
+    """Time of an iteration [s]; None where it cannot run."""
     rate: float | None
     """Sequences, samples or requests in a second, of one NPU."""
     why: str

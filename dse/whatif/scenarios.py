@@ -57,7 +57,7 @@ MOST = 120
 _NAMED, _LONGEST = 6, 40
 """Things that an assumption names at most, and characters of a name: shapes and layouts are counted."""
 _DIGITS = 6
-"""Of what is told: the last ones of an exponential differ between machines."""
+"""Digits of what is told: the last ones of an exponential differ between machines."""
 
 
 def ask_scenarios(
@@ -186,7 +186,7 @@ def _machine(name: str, trial: TrialRecord, values: Floats, front: Floats) -> Ma
 
 
 def _built(trials: Sequence[TrialRecord], lost: Floats, members: int) -> dict[str, float]:
-    """Of each machine of the front in how many scenarios it belongs there (`Scenarios.built`).
+    """In how many scenarios each machine of the front belongs there (`Scenarios.built`).
 
     `lost[objectives, trials, count]`, of which the first `members` are those of the front.
     """

@@ -25,9 +25,9 @@ from dse.space.split.solve import MOST_SIMULATIONS
 from simcore.document.problem import InputError, Path, Refusal, format_path
 
 NUDGE = 0.05
-"""Of the length of a continuous range."""
+"""A small step, as a share of the length of a continuous range."""
 MOST_ALTERNATIVES = 32
-"""Of a choice between names: the first ones."""
+"""Most alternatives of a choice between names: the first ones."""
 
 
 @dataclass(frozen=True, slots=True)

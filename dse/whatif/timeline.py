@@ -37,7 +37,7 @@ class Span:
     begin: float
     end: float
     share: float = 1.0
-    """Of a service: the share of the span in which the dimension serves."""
+    """Share of the span in which the dimension serves; of services alone."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from simcore.schedule import ORDERS
 from simcore.workload.base import LayersAlone, kind_of
 
 Time = Callable[[Compute], Any]
-"""Of an operator, in whichever unit: its time, or the energy that it takes."""
+"""Time or energy of an operator, in whichever unit."""
 
 
 def compute_seconds(design: Design, program: Program) -> float:

@@ -132,7 +132,7 @@ def bound_on_any_network(design: Design) -> Bounds:
 
 
 def _bound_jobs(design: Design) -> Bounds:
-    """Of several jobs: what is known without playing them, and that none is faster than its bound alone."""
+    """Bounds of several jobs: what is known without playing them, and that none is faster than its bound alone."""
     least = [bound(share.design)["iteration_time"] for share in shares_of(design)[0]]
     slowest = max((time for time in least if time is not None), default=None)
     return {**dict.fromkeys(METRICS), **metrics_before(design, memory_needed(design)), "iteration_time": slowest}

@@ -66,7 +66,7 @@ def estimate(design: Design, named: Collection[str] = METRICS) -> Bounds:
 
 
 def _estimate_sample(design: Design, known: Sample, named: Collection[str]) -> Bounds:
-    """Of a model that serves, from some of its tokens."""
+    """Estimate of a model that serves, from some of its tokens."""
     lowering, _, iteration = bound_iteration(design, known.program)
     times = serving_bounds(known.program, lowering, iteration, known.repeats)
     joules = mean_work(known.program, joules_of(design, lowering.duration), known.repeats) / PICOSECONDS

@@ -41,7 +41,7 @@ def least_further(design: Design, program: Program, tokens: int) -> Program | No
 
 
 def _form(part: ModelPart) -> list[tuple[int, list[str]]]:
-    """Of each segment of a forward pass how often it is repeated, and the names of its operators."""
+    """How often each segment of a forward pass is repeated, and the names of its operators."""
     return [(each.repeat, [getattr(op, "name", "") for op in each.operators]) for each in part.forward]
 
 

@@ -188,7 +188,7 @@ class IterationBound:
 
     @cached_property
     def _last_of_alike(self) -> frozenset[int]:
-        """Of stages that do the same the last one: no less comes before it than before the others."""
+        """The last one of stages that do the same: no less comes before it than before the others."""
         return frozenset({tuple(map(tuple, chunks)): s for s, chunks in enumerate(self.programs)}.values())
 
     def _schedule_sums(self, worth: Callable[[int], Any], with_endings: bool = False) -> Iterator[Any]:

@@ -52,7 +52,7 @@ class NetworkFamily:
     rates: Matrix
     latencies: Matrix
     bandwidths: Matrix | None = None
-    """Of the links `[networks, dims]` [B/s], of which messages reach `rates`; None where they are not known."""
+    """Bandwidths of the links `[networks, dims]` [B/s], of which messages reach `rates`; None where unknown."""
 
     @classmethod
     def of(cls, designs: Sequence[Design]) -> NetworkFamily:

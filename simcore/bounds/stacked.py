@@ -48,7 +48,7 @@ class FamilyStack:
             rows.append(np.arange(first[seen[key]], first[seen[key] + 1]))
         self._first = first
         self.rows: Index = np.concatenate(rows)
-        """Of each network of the families given, the one that stands for it `[networks]`."""
+        """The network that stands for each one of the families given `[networks]`."""
         self._of_software: dict[str, _Known] = {}
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from simcore.collective.base import ALL, Message, Piece, Plan
 
 Content = dict[Piece, frozenset[int]]
-"""Of each piece of a message, whose contributions are in it."""
+"""Whose contributions are in each piece of a message."""
 
 
 def find_misplaced(kind: str, members: int, plan: Plan) -> list[str]:

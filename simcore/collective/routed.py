@@ -112,7 +112,7 @@ class Kernels(NamedTuple):
     """How quickly a library's kernels move tokens, by way."""
 
     multiprocessors: int
-    """Of an NPU, those that the rates are of one of."""
+    """Multiprocessors of an NPU, where the rates are those of one."""
     read: dict[Way, float]
     """Bytes a second that are read before the links have anything to do."""
     copied: dict[Way, float]

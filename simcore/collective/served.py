@@ -31,7 +31,7 @@ class Served(NamedTuple):
 
     servers: int
     nics: int
-    """Of a dedicated server; 0 of colocated ones."""
+    """NICs of a dedicated server; 0 of colocated ones."""
     memory: float
     """Bandwidth of a dedicated server's memory [B/s]; 0 of colocated ones."""
     alone: bool
@@ -57,9 +57,9 @@ class ServerCost(NamedTuple):
     """What a push, or a pull, of a buffer of one byte takes, in seconds of a link of 1 B/s."""
 
     alone: float
-    """Of one chunk: of the busiest link."""
+    """Time of one chunk alone on the busiest link."""
     occupied: float
-    """Of a chunk among many, whose pulls pass the pushes of others in the other direction."""
+    """Time of a chunk among many, whose pulls pass the pushes of others in the other direction."""
     pushed: float
     """Bytes that an NPU sends in the push, on average."""
     pulled: float

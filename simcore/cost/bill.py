@@ -30,7 +30,7 @@ class Item:
     unit: str
     """`""` for pieces, else `GB/s` or `GB`."""
     price: float
-    """Of one [$]."""
+    """Price of one [$]."""
     price_range: tuple[float, float]
     """The least and the most that one may cost [$]."""
     watts: float
@@ -48,7 +48,7 @@ class Bill:
     items: tuple[Item, ...]
 
     def price(self, groups: Iterable[Group] | None = None) -> float:
-        """Of all items, or of those of some groups [$]."""
+        """Price of all items, or of those of some groups [$]."""
         wanted = None if groups is None else frozenset(groups)
         return sum(item.count * item.price for item in self.items if wanted is None or item.group in wanted)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 ROW = 20
 """Racks of a row."""
 WIDTH = 0.6
-"""Of a rack [m]."""
+"""Width of a rack [m]."""
 PITCH = 3.0
 """From a row to the next, with its aisle [m]."""
 RISE = 6.0

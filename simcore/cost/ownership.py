@@ -56,7 +56,7 @@ class Terms:
     support: Number
     """Share a year."""
     staff: Number
-    """Of the whole cluster [$ a year]."""
+    """Staff of the whole cluster [$ a year]."""
 
     @classmethod
     def of(cls, prices: PriceList, npus: int) -> Terms:
@@ -117,7 +117,7 @@ class Ownership:
 
     @property
     def electricity(self) -> Number:
-        """Of the time in which jobs run [$ a year]."""
+        """Price of the electricity while jobs run [$ a year]."""
         return self.terms.electricity * self.power * self.terms.utilization * YEAR
 
     @property

@@ -51,7 +51,7 @@ class _Nodes:
     """Nodes of a domain."""
     domains: int
     sizes: tuple[int, ...]
-    """Of the dimensions inside a domain."""
+    """Sizes of the dimensions inside a domain."""
 
     @property
     def count(self) -> int:

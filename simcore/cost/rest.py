@@ -22,15 +22,15 @@ READS_FOR_WRITES = 2.0
 NPUS_PER_PORT = 4
 """NPUs of a node for each of its ports in the storage network, and in that of management: 2 of 8 (ibid., table 8)."""
 FASTEST = 50e9
-"""Of a port for storage: BlueField-3, 400 Gb/s, beside NICs of 800 Gb/s [B/s]."""
+"""Most rate of a port for storage: BlueField-3, 400 Gb/s, beside NICs of 800 Gb/s [B/s]."""
 OVERSUBSCRIPTION = 3.0
-"""Of the management network: 6 leaves and 2 cores for 127 nodes (ibid., its split assumed)."""
+"""Oversubscription of the management network: 6 leaves and 2 cores for 127 nodes (ibid., its split assumed)."""
 NODES_PER_SERVER = 32
 """Nodes for each management server, beside a first one: 5 for 127 nodes (ibid.)."""
 FEEDS = 2
 """Power strips of a rack of one node."""
 PDUS = (3, 2)
-"""Of a rack of nodes, of any other (ibid.)."""
+"""Power distribution units of a rack of nodes, of any other (ibid.)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Rest:
     node: Node
     nodes: int
     switches: int
-    """Of the compute fabric."""
+    """Switches of the compute fabric."""
     rate: float | None
-    """Of a node's ports in the storage network [B/s]; None where it has none."""
+    """Rate of a node's ports in the storage network [B/s]; None where it has none."""
     storage: float
     """What storage reads [B/s]."""
 

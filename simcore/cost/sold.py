@@ -36,7 +36,7 @@ class Wire(NamedTuple):
     leaf: int | None
     pod: int | None
     sides: tuple[int, ...]
-    """Of a torus in one dimension."""
+    """Possible sides of a torus in one dimension."""
     routers: int | None
     global_links: int | None
     oversubscription: float | tuple[float, ...]
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
     inner: int
     """Dimensions that links of the NPUs themselves make."""
     memory: float
-    """Of one NPU [B]."""
+    """Memory of one NPU [B]."""
     expanded: tuple[float, float] | None
     """Capacity [B] and rate [B/s] of one NPU's expanded memory."""
     pooled: bool

@@ -20,12 +20,12 @@ class Site:
     """What the bill calls it."""
     group: Group
     path: Path
-    """Of what asks for it in the document."""
+    """Path of what asks for it in the document."""
     nodes: int
-    """Of one of its networks."""
+    """Nodes of one of its networks."""
     per_rack: int
     networks: int = 1
-    """Of this kind, beside each other."""
+    """Networks of this kind, beside each other."""
 
 
 def buy_tree(basket: Basket, site: Site, tree: Clos, switch: Sold, nics: int) -> int:

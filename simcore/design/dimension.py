@@ -113,7 +113,7 @@ class Dimension(Frozen):
     routing: Routing | None = None
     """Which of several ways messages take; unless given the topology's usual one."""
     routing_seed: Natural = 0
-    """Of the hash of `ecmp`: another seed, other collisions."""
+    """Seed of the hash of `ecmp`: another seed, other collisions."""
     connections: Count = 1
     """Connections between two NPUs, over which `ecmp` spreads each message, every one by a hash of its own."""
     in_network: Flag = False
@@ -134,7 +134,7 @@ class Dimension(Frozen):
     nics: Count | None = None
     """NICs of each node (all NPUs of the dimensions further in), which share them: gives `bandwidth`."""
     nic_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """Of one NIC, each direction [B/s]."""
+    """Bandwidth of one NIC, each direction [B/s]."""
     switch: str | None = None
     """Switches that join its NICs, a part of the catalogue; unless given the price list's for the rate of a NIC."""
 

@@ -42,7 +42,7 @@ class JobShare:
 
 
 def job_designs(design: Design) -> list[tuple[Design, tuple[int, ...]]]:
-    """Of each job of a checked design, the design of the job alone, and the NPUs of the cluster that it has."""
+    """The design of each job of a checked design alone, and the NPUs of the cluster that it has."""
     return [(share.design, share.npus) for share in shares_of(design)[0]]
 
 

@@ -15,11 +15,11 @@ class ExpandedMemory(Frozen):
     """Memory that NPUs reach over a link of their own, or share as a pool."""
 
     capacity: Annotated[Size, Field(gt=0)]
-    """Of all of it [B]."""
+    """Total capacity, shared by all NPUs that use it [B]."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
-    """Of its link or port, of all its memory nodes together, each direction [B/s]."""
+    """Bandwidth of its link or port, of all its memory nodes together, each direction [B/s]."""
     latency: Annotated[Time, Field(ge=0)] = 0.0
-    """Of one transfer [s]."""
+    """Latency before a transfer begins [s]."""
     shared_by: Count = 1
     """NPUs that share capacity and bandwidth: 1 is a memory of each NPU, the NPUs of a node or all of them a pool."""
     edge: Flag = False
@@ -63,7 +63,7 @@ class ClusterMemory(Frozen):
     """Memory of each NPU beyond what the NPU's entry says."""
 
     capacity: Annotated[Size, Field(gt=0)] | None = None
-    """Of the NPU's own memory [B], at least that of its entry, whose bandwidth it keeps; what is more is priced."""
+    """The NPU's own memory [B], at least that of its entry, whose bandwidth it keeps; what is more is priced."""
     fragmentation: Annotated[float, Field(strict=True, ge=0, lt=1)] | None = None
     """Share of the NPU's usable memory that the allocator loses, in place of the software stack's slack."""
     expanded: ExpandedMemory | None = None

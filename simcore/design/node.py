@@ -36,7 +36,7 @@ class ScaleUp(Frozen):
     topology: tuple[Topology, ...] = Field(min_length=1)
     """Topologies that a design may give its dimensions inside the domain."""
     bandwidth: tuple[Annotated[Bandwidth, Field(gt=0)], ...] = Field(min_length=1)
-    """Of one NPU over all its links, each direction [B/s]."""
+    """Bandwidth of one NPU over all its links, each direction [B/s]."""
     domains: tuple[Count, ...] = Field(min_length=1)
     """NPUs that it joins; a job may leave a part of the largest empty."""
     axes: Count = 1
@@ -50,7 +50,7 @@ class ScaleUp(Frozen):
     parts: dict[str, Count] = {}
     """Parts of a domain that are not inside its nodes, by name, with their number."""
     torus: TorusParts | None = None
-    """Of a torus over several nodes."""
+    """Parts of a torus over several nodes."""
 
 
 class NicsSold(Frozen):
@@ -59,27 +59,27 @@ class NicsSold(Frozen):
     count: tuple[Count, ...] = Field(min_length=1)
     """NICs of one node."""
     rate: Annotated[Bandwidth, Field(gt=0)]
-    """Of one NIC, each direction [B/s]."""
+    """Rate of one NIC, each direction [B/s]."""
 
 
 class ExpandedSold(Frozen):
     """Memory beyond the NPUs' own that a node is sold with, of one NPU; less of either can be had."""
 
     capacity: Annotated[Size, Field(gt=0)]
-    """Of one NPU at the most [B]."""
+    """Most capacity for one NPU [B]."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
-    """Of one NPU at the most, each direction, while all NPUs of its node read and write: the less of link and DRAM."""
+    """Most bandwidth of one NPU, each direction, while all of its node read and write: the less of link and DRAM."""
 
 
 class NodePower(Frozen):
     """What a node draws beside its NPUs, and what its label says of the whole [W]."""
 
     nameplate: Annotated[Power, Field(gt=0)]
-    """Of the whole node, NPUs at their maximum included."""
+    """Nameplate power of the whole node, NPUs at their maximum included."""
     host: Annotated[Power, Field(ge=0)]
     """Processors, memory, inner switches, disks, fans and losses while a job runs; NPUs and NICs aside."""
     idle: Annotated[Power, Field(ge=0)]
-    """The same without a job."""
+    """What they draw without a job."""
     full: dict[str, Annotated[Power, Field(gt=0)]] = {}
     """What of the host draws at full load, by part, where the nameplate is known: with NPUs and NICs about as much."""
 

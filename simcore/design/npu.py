@@ -33,9 +33,9 @@ class NpuMemory(Frozen):
     """Memory on the package: capacity [B], bandwidth [B/s], the share of it that operators reach."""
 
     capacity: Annotated[Size, Field(gt=0)]
-    """Of one NPU [B]."""
+    """Memory of one NPU [B]."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
-    """Of one NPU [B/s]."""
+    """Bandwidth of one NPU's memory [B/s]."""
     efficiency: Share = 0.8
     """Share of the bandwidth that operators reach, where there is no `curve`."""
     usable: Annotated[Size, Field(gt=0)] | None = None
@@ -113,7 +113,7 @@ class NpuPower(Frozen):
 
 
 _MEMORY = 0.55
-"""Of what is above idle: assumed, as H100s and H200s draw about 0.4 to 0.7 of their limits in memory-bound kernels."""
+"""Share above idle: assumed, as H100s and H200s draw about 0.4 to 0.7 of their limits in memory-bound kernels."""
 _WAIT = 0.15
 """Likewise: assumed, between an H100 that spins in a collective (0.05) and one whose collective moves data (0.3)."""
 

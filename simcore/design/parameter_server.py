@@ -28,9 +28,9 @@ class ParameterServer(Frozen):
     nics: Count = 1
     """NICs of a dedicated server, each with the bandwidth of the outermost dimension that data parallelism takes."""
     memory_bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """Of a dedicated server: its sums pass through it [B/s]."""
+    """Memory bandwidth of a dedicated server: its sums pass through it [B/s]."""
     price: Annotated[Money, Field(ge=0)] | None = None
-    """Of a dedicated server, with its NICs and its ports of switches [$]."""
+    """Price of a dedicated server, with its NICs and its ports of switches [$]."""
     power: Annotated[Power, Field(ge=0)] | None = None
     """What a dedicated server draws [W]."""
 

@@ -40,17 +40,17 @@ class Part(Frozen):
     name: str = ""
     kind: PartKind
     rate: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """Of one port, each direction [B/s]; of storage, what a whole appliance reads."""
+    """Rate of one port, each direction [B/s]; of storage, what a whole appliance reads."""
     ports: Count = 1
-    """Of a switch; of a transceiver, the links that it ends."""
+    """Ports of a switch; links that a transceiver ends."""
     trees: Count | None = None
-    """Of a switch that adds up and copies: groups for which it does so at the same time."""
+    """Groups for which a switch adds up and copies at the same time."""
     medium: Literal["copper", "active", "multimode", "single_mode"] | None = None
-    """Of a cable or a transceiver: an active cable has its transceivers, fibres of the other two need some."""
+    """Medium of a cable or a transceiver: an active cable has its transceivers, fibres of the other two need some."""
     reach: Annotated[Length, Field(gt=0)] | None = None
-    """Of a cable with its own ends, or of a transceiver [m]."""
+    """Reach of a cable with its own ends, or of a transceiver [m]."""
     power: PartPower
-    """Of a switch without its transceivers."""
+    """Power of a switch without its transceivers."""
     source: str = ""
 
 
@@ -64,11 +64,11 @@ class PartPrice(Frozen):
     high: Annotated[Money, Field(ge=0)]
     """What it may cost at the most [$]."""
     date: str
-    """Of the price: a year or a month."""
+    """Date of the price: a year or a month."""
     source: str = Field(min_length=1)
     """Where it was read, or *assumed*."""
     with_nics: Flag = False
-    """Of a node: whether its NICs are in its price."""
+    """Whether a node's price includes its NICs."""
 
     @model_validator(mode="after")
     def _check_range(self) -> PartPrice:

@@ -20,7 +20,7 @@ class PoolLevel(Frozen):
     size: Count
     """NPUs that each of its switches joins; further out, switches of the level before."""
     bandwidth: Annotated[Bandwidth, Field(gt=0)]
-    """Of each NPU, or each switch of the level before, towards this level, each direction [B/s]."""
+    """Bandwidth of each NPU, or each switch of the level before, towards this level, each direction [B/s]."""
     latency: Annotated[Time, Field(ge=0)] = 0.0
     """One step [s]."""
     tier: Tier = "node"

@@ -22,11 +22,11 @@ class TierPrices(Frozen):
     """Prices of the network elements of one tier [$ per B/s]; None where the tier has no such element."""
 
     link: Annotated[BandwidthPrice, Field(ge=0)] | None = None
-    """Of a link, for each NPU [$ per B/s]."""
+    """Price of a link, for each NPU [$ per B/s]."""
     switch: Annotated[BandwidthPrice, Field(ge=0)] | None = None
-    """Of a switch's port, for each NPU [$ per B/s]."""
+    """Price of a switch's port, for each NPU [$ per B/s]."""
     nic: Annotated[BandwidthPrice, Field(ge=0)] | None = None
-    """Of NICs, for each NPU [$ per B/s]."""
+    """Price of NICs, for each NPU [$ per B/s]."""
 
 
 class PriceList(Frozen):
@@ -44,7 +44,7 @@ class PriceList(Frozen):
     free_npus: Flag = False
     """NPUs are not counted (the network alone)."""
     memory: Annotated[CapacityPrice, Field(ge=0)] = 8e-9
-    """Of memory beyond the NPU's own [$ per B]."""
+    """Price of memory beyond the NPU's own [$ per B]."""
     electricity: Annotated[EnergyPrice, Field(ge=0)] = 0.1 / 3.6e6
     """Price of energy [$ per J]."""
     electricity_in_total: Flag = False

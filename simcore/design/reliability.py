@@ -18,26 +18,26 @@ class FailureTimes(Frozen):
     """Mean time between failures of one piece that stop the job, by what fails; what is not listed does not fail."""
 
     npu: BetweenFailures | None = None
-    """Of one NPU, with its memory and its links inside the node."""
+    """Mean time between failures of one NPU, with its memory and its links inside the node."""
     node: BetweenFailures | None = None
-    """Of one node's host: processors, memory, disks, power supplies, maintenance that could not wait."""
+    """Mean time between failures of a node's host: processors, memory, disks, power, urgent maintenance."""
     nic: BetweenFailures | None = None
-    """Of one NIC."""
+    """Mean time between failures of one NIC."""
     link: BetweenFailures | None = None
-    """Of one link of a NIC to its switch, or of an NPU's own links between nodes: the cable with its transceivers."""
+    """Mean time between failures of a NIC's link, or an NPU's own link between nodes, transceivers included."""
     switch: BetweenFailures | None = None
-    """Of one switch that NICs hang on; those above it are passed round."""
+    """Mean time between failures of a leaf switch; failures above the leaves are routed around."""
     software: BetweenFailures | None = None
-    """Of one node's share of the software: crashes and hangs, after which the job begins again on the same nodes."""
+    """Mean time between crashes and hangs of one node's software; the job begins again on the same nodes."""
 
 
 class Checkpoint(Frozen):
     """How the state of a job is saved."""
 
     bandwidth: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """Of the cluster's storage, writing; instead of `bandwidth_per_npu`."""
+    """Write bandwidth of the cluster's storage; instead of `bandwidth_per_npu`."""
     bandwidth_per_npu: Annotated[Bandwidth, Field(gt=0)] | None = None
-    """Of the cluster's storage, writing, for each NPU; needed without `bandwidth`."""
+    """Write bandwidth of the cluster's storage for each NPU; needed without `bandwidth`."""
     bytes_per_parameter: Annotated[float, Field(strict=True, gt=0)] | None = None
     """What is kept of each parameter; unless given 12 (an fp32 copy and two moments) and a 16-bit weight."""
     asynchronous: Flag = True

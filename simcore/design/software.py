@@ -60,7 +60,7 @@ class StackMemory(Frozen):
     slack: Factor
     """Reserved over allocated memory, of activations and transients."""
     context: Annotated[Size, Field(ge=0)]
-    """Of the process, its kernels and libraries [B]."""
+    """Memory of the process, its kernels and libraries [B]."""
     communicator: Annotated[Size, Field(ge=0)]
     """Buffers of each parallel group of more than one NPU [B]."""
     left_out_on: tuple[Platform, ...] = ()
@@ -83,7 +83,7 @@ class OnlyWith(Frozen):
     pipeline: Only = {}
     """With several stages; the first value is the default of a key that the stack decides."""
     experts: Only = {}
-    """Of mixtures of experts."""
+    """With mixtures of experts."""
 
 
 class OnNpus(Frozen):
@@ -174,7 +174,7 @@ class Software(Frozen):
     only: Only = {}
     """Values that it has of a key of `parallelism`, where it has not all."""
     only_with: OnlyWith = OnlyWith()
-    """The same with a pipeline, and for mixtures of experts."""
+    """Values that it has of such keys with a pipeline, and for mixtures of experts."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""
     interval: dict[Literal["dense", "moe", "served dense", "served moe"], tuple[float, float]] | None = None

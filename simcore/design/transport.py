@@ -67,7 +67,7 @@ class Transport(Frozen):
     acknowledge_every: Count = 1
     """Packets that one acknowledgement speaks for; the last of a message, and what is out of order, at once."""
     seed: Natural = 0
-    """Of what is random: which packets are marked."""
+    """Seed of the random marking of packets."""
     buffer: PositiveSize = 32e6
     """Memory that all ports of a switch share [B]."""
     pfc: Flag = True

@@ -52,7 +52,7 @@ class Workload(Frozen):
 
         @property
         def gradient_precision(self) -> Precision:
-            """Of gradients, where the kind trains."""
+            """Precision of gradients, where the kind trains."""
 
     @property
     def computes(self) -> bool:
@@ -61,7 +61,7 @@ class Workload(Frozen):
 
     @property
     def measured_as(self) -> str:
-        """Of which kind measured iterations are whose errors hold for this one too; empty where there are none."""
+        """The kind whose measured iterations have errors that hold for this one too; empty without any."""
         return ""
 
     @property
@@ -110,12 +110,12 @@ class GivenWorkload(Workload):
 
     @property
     def precision(self) -> Precision:
-        """Of no matter: nothing is computed, or times are given."""
+        """Unused: this workload computes nothing, or its times are given."""
         return "fp32"
 
     @property
     def gradient_precision(self) -> Precision:
-        """Of no matter: sizes are given."""
+        """Unused: sizes are given."""
         return "fp32"
 
     @property

@@ -37,7 +37,7 @@ class Document:
 MOST_NODES, DEEPEST, MOST_BYTES = 100_000, 100, 8 << 20
 """Limits of a document: a short text of nested aliases can stand for more values than there is memory."""
 MOST_DIGITS = 300
-"""Of a whole number: a longer one is no float."""
+"""Most digits of a whole number that still converts to a float."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -47,7 +47,7 @@ class CollectiveUse:
     """What waiting for it counts as."""
     count: int
     bytes: float
-    """Of all their buffers [B]."""
+    """Bytes of all their buffers [B]."""
     busy: tuple[float, ...]
     """Time that each dimension serves them [s]."""
 

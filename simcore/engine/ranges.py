@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from simcore.design.design import Design
 
 MOST_CHUNKS = 16
-"""Of drawn designs."""
+"""Most chunks of drawn designs."""
 ITERATIONS: Mapping[str, Mapping[int, int]] = {
     "fifo": {1: 32, 4: 28, 16: 32},
     "priority": {1: 19, 4: 18, 16: 9},

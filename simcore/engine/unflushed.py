@@ -23,7 +23,7 @@ MOST = 8
 
 
 def slowest(windows: Sequence[Sequence[int]]) -> int:
-    """Of iterations, each the time that it takes and the bubble in it, the longest; of several that with least bubble.
+    """The longest iteration, each given as (time, bubble); ties go to the least bubble.
 
     Then the first. With the NPUs of each stage in the same place, that is one of the stage that sets the pace.
     """

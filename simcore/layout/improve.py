@@ -78,7 +78,7 @@ def _slowest(layers: Floats, stages: Floats, ends: Ints, again: Floats) -> int:
 def best_ways(
     layers: Floats, stages: Floats, limits: Floats, blocks: Blocks, number: int, most: int
 ) -> tuple[Ints, Floats, Floats]:
-    """Of all ways to put layers on stages and to fill them, the `most` shortest ones, shortest first.
+    """The `most` shortest ways to put layers on stages and to fill them, shortest first.
 
     The layers up to each stage's end `[most, stages]`, what recomputes `[most, stages, 2]`, and the iterations [s];
     infinity where there are no more that fit. `number` is `count_ways`.

@@ -55,7 +55,7 @@ CLOSE_CHUNKS = 0.03
 WAYS = 256
 """Ways to put layers on stages up to which all are tried."""
 MOST_COMPARED = 12
-"""Of all ways, the shortest ones that the fast engine plays at most."""
+"""Most ways, the shortest ones, that the fast engine plays."""
 _SURE = 1 - 1e-12
 """What is within this of the memory is taken to need more of it: sums differ in their last digits."""
 

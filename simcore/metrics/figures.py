@@ -45,7 +45,7 @@ class Figures:
     seconds: Number | None = None
     """An iteration [s]."""
     energy: Number | None = None
-    """Of an iteration [J]."""
+    """Energy of an iteration [J]."""
     network: Number | None = None
     """Price of the network [$]."""
     samples: float | None = None
@@ -125,19 +125,19 @@ class Figures:
 
     @property
     def time_to_train(self) -> Number | None:
-        """Of the tokens that the workload needs at its batch, with what failures take [s]."""
+        """Time for the tokens that the workload needs at its batch, with what failures take [s]."""
         iterations = _over(self.workload.tokens_to_train, self.samples)
         return None if iterations is None or self.seconds is None else self._with_failures(iterations * self.seconds)
 
     @property
     def cost_to_train(self) -> Number | None:
-        """Of the tokens that the workload needs at its batch, with what failures take [$]."""
+        """Cost of the tokens that the workload needs at its batch, with what failures take [$]."""
         wanted, each = self.workload.tokens_to_train, self.cost_per_token
         return None if wanted is None or each is None else self._with_failures(wanted * each)
 
     @property
     def energy_to_train(self) -> Number | None:
-        """Of the tokens that the workload needs at its batch, with what failures take [J]."""
+        """Energy for the tokens that the workload needs at its batch, with what failures take [J]."""
         wanted, each = self.workload.tokens_to_train, self.energy_per_token
         return None if wanted is None or each is None else self._with_failures(wanted * each)
 

@@ -34,7 +34,7 @@ from simcore.network.wiring import Link, Route, Shape, Slice
 
 
 def ratios_of(oversubscription: float | tuple[float, ...]) -> tuple[float, ...]:
-    """Of each level, from the leaves up; one number is that of the leaves."""
+    """Ratio of each level, from the leaves up; one number is that of the leaves."""
     return oversubscription if isinstance(oversubscription, tuple) else (oversubscription,)
 
 

@@ -228,9 +228,9 @@ class Wires(NamedTuple):
     """Leaves of a pod."""
     pods: int
     uplinks: int
-    """Of a leaf, which are the spines of a pod."""
+    """Uplinks of a leaf, which are the spines of a pod."""
     rate: float
-    """Of each of them."""
+    """Rate of each of them."""
     cores: int
     """Uplinks of a spine; 0 where there is no further level."""
     core_rate: float

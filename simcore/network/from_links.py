@@ -110,7 +110,7 @@ class _Links:
         return self.block.routes(self.part, source, target)
 
     def loads(self, messages: Iterable[Sent]) -> dict[int, list[tuple[float, float]]]:
-        """Of each link that messages pass: (load, size) of each of them."""
+        """(load, size) of each link that messages pass."""
         loads: dict[int, list[tuple[float, float]]] = {}
         for source, target, share in messages:
             routes = self.routes(source, target)

@@ -63,7 +63,7 @@ class Flow(NamedTuple):
     targets: tuple[int, ...]
     """The members that receive the sum."""
     share: float
-    """Of the buffer."""
+    """Share of the buffer."""
 
 
 def flows(kind: str, members: int) -> Iterator[Flow]:

@@ -69,11 +69,11 @@ class _Groups:
         self.pools, self.firsts = block.pools(part.size), first_npus(part)
 
     def load(self, sent: Sent) -> float:
-        """Of the busiest pool, where all groups send at once."""
+        """Load of the busiest pool, where all groups send at once."""
         return float((self._carried(sent) / self.pools.rate).max())
 
     def hops(self, sent: Sent) -> float:
-        """Of the longest way."""
+        """Hops of the longest way."""
         return float(self._cross(sent)[1].hops.max())
 
     def longest_run(self, ring: Sent, steps: int) -> float:

@@ -21,7 +21,7 @@ class PortTraffic:
     pauses: int
     paused_s: float
     head_of_line_s: float
-    """Of `paused_s`, from when a packet waited whose next port was idle."""
+    """The part of `paused_s` in which a packet waited whose next port was idle."""
     queue_mean_bytes: float
     queue_p50_bytes: float
     queue_p99_bytes: float
@@ -47,7 +47,7 @@ class Traffic:
     notifications: int
     pauses: int
     paused_s: float
-    """Of all ports together."""
+    """Time for which ports were paused, of all together."""
     head_of_line_s: float
     fairness: float
     """Jain's index of the rates of queue pairs that share a port, at the port where it is least; 1: all have the same.

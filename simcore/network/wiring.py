@@ -24,7 +24,7 @@ class Shape(NamedTuple):
     kind: Literal["ring", "line", "star"]
     leaf: int = 0
     cycles: tuple[tuple[int, ...], ...] = ()
-    """Of a star, the orders in which a ring goes round its members, each with an even share; else in that of members.
+    """The orders in which a ring goes round the members of a star, each with an even share; else that of members.
     """
 
     def orders(self, members: int) -> Sequence[Sequence[int]]:

@@ -23,7 +23,7 @@ _Times = tuple[int, int]
 
 
 def shares_of_arithmetic(design: Design, program: Program, stages: Iterable[int]) -> dict[int, float]:
-    """Of each of these stages the share of an NPU's computing that arithmetic bounds; the rest moves bytes.
+    """The share of an NPU's computing that arithmetic bounds, for each of these stages; the rest moves bytes.
 
     Collectives beside operators slow all of them alike.
     """

@@ -28,7 +28,7 @@ def checkpoint_bytes(workload: Workload, checkpoint: Checkpoint) -> float | None
 
 
 def storage_bandwidth(checkpoint: Checkpoint, npus: int) -> float:
-    """Of the cluster's storage, writing [B/s]."""
+    """Write bandwidth of the cluster's storage [B/s]."""
     return checkpoint.bandwidth or (checkpoint.bandwidth_per_npu or 0.0) * npus
 
 

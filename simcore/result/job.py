@@ -36,7 +36,7 @@ class JobResult:
     goodput: float | None = None
     """Share of the time in which work is done that lasts: of its own NPUs' failures; None where nothing is trained."""
     time_to_train_s: float | None = None
-    """Of the tokens that it needs, beside the others all the while, with what failures take."""
+    """Time for the tokens that it needs, beside the others all the while, with what failures take."""
     cost_to_train: float | None = None
     """By its share of what the cluster costs to own, and what it draws [$]."""
 

@@ -23,7 +23,7 @@ class ExposedCommunication:
     expert: float = 0.0
     context: float = 0.0
     ungrouped: float = 0.0
-    """Of a trace, whose groups do not say what they are for."""
+    """Communication of a trace, whose groups do not say what they are for."""
 
     @property
     def total(self) -> float:
@@ -135,9 +135,9 @@ class Draw:
     rack: float
     """A rack full of nodes at its maximum."""
     npus: float
-    """Of the mean, the NPUs."""
+    """Mean power of the NPUs."""
     rest: float
-    """Of the mean, all else: hosts, NICs, switches, optics, storage."""
+    """Mean power of all else: hosts, NICs, switches, optics, storage."""
     activity: Activity
     """What an NPU does on average."""
 
@@ -183,7 +183,7 @@ class Result:
     """Total cost of ownership over the lifetime [$] (`simcore.cost.ownership`)."""
     energy_per_token_j: float | None = None
     cost_per_token: float | None = None
-    """Of the total cost of ownership, electricity by this design's energy [$ per token]."""
+    """Total cost of ownership over the tokens, electricity by this design's energy [$ per token]."""
     goodput: float | None = None
     """Share of the time in which work is done that lasts; None where nothing is trained."""
     mtbf_s: float | None = None
@@ -191,7 +191,7 @@ class Result:
     checkpoint_interval_s: float | None = None
     """Work between two checkpoints; None where nothing is saved."""
     time_to_train_s: float | None = None
-    """Of the tokens that the workload needs at its batch, with what failures take; None where none are given."""
+    """Time for the tokens that the workload needs at its batch, with what failures take; None where none are given."""
     cost_to_train: float | None = None
     """[$]."""
     tokens_to_train: float | None = None
@@ -227,7 +227,7 @@ class Result:
     traffic: Traffic | None = None
     """What packets went through, where engine `packets` played them."""
     jobs: tuple[JobResult, ...] = ()
-    """Of a cluster that runs several jobs: each of them."""
+    """Each of the jobs, on a cluster that runs several."""
     engine_reason: str | None = None
     """Why it was that engine, where `auto` chose it."""
     stage: int | None = None

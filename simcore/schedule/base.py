@@ -70,7 +70,7 @@ def _fill_sequence(
 
 
 def positions_along(path: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each place of a `path`, how far along it lies, counted from 1."""
+    """How far along a `path` each place of it lies, counted from 1."""
     along = np.empty_like(path)
     along[path] = np.arange(1, path.size + 1)
     return along
@@ -206,7 +206,7 @@ class PipelineSchedule(ABC):
         """The steady phase; None where the schedule has none."""
 
     def shortened(self, stages: int, microbatches: int, chunks: int) -> int:
-        """Of so many microbatches the fewest whose blocks differ from those of all by whole periods alone."""
+        """The fewest microbatches whose blocks differ from those of all by whole periods alone."""
         steady = self.steady(stages, chunks)
         if steady is None:
             return microbatches

@@ -210,7 +210,7 @@ class Chunker:
         return phase._replace(steps=in_a_row)
 
     def _other_links(self, cost: PhaseCost, size: float, dimension: Dimension, rate: float, steps: int) -> int:
-        """Of the time that the `steps` of a phase take, what leaves its busiest link free [ps].
+        """The part of the time that the `steps` of a phase take in which its busiest link is free [ps].
 
         The rest occupies the dimension: at least 1 ps, and all that a library does beyond the links.
         """

@@ -33,7 +33,7 @@ class Way(NamedTuple):
     rate: float
     """See `Chunker.rate_reached`."""
     latency: int
-    """Of a phase [ps]."""
+    """Latency of a phase [ps]."""
     kernel: Kernel | None
     """What the dimension's library adds."""
     in_a_row: int

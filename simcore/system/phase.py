@@ -33,7 +33,7 @@ class Phase(NamedTuple):
     passes: Passes | None = None
     """What its library does beyond its links."""
     other_links: int = 0
-    """Of the latency, what its steps take on other links than the busiest [ps]."""
+    """The part of the latency that its steps take on other links than the busiest [ps]."""
     in_switch: bool = False
     """Whether switches add up and copy (`simcore.network.reduction`)."""
     steps: int = 1
@@ -41,7 +41,7 @@ class Phase(NamedTuple):
     begun: bool = False
     """Whether it is a step of a phase that has begun (`simcore.system.steps`)."""
     further_steps: int = 0
-    """Of the latency, what steps of a ring over more than its dimension take beyond those of its algorithm [ps]."""
+    """The part of the latency that steps of a ring over more than its dimension take beyond its algorithm's [ps]."""
 
 
 class Chunks(NamedTuple):

@@ -51,7 +51,7 @@ class PhaseCost:
     """Cost of a phase per byte of the buffer / bandwidth, in hops, and bytes sent per byte of the buffer."""
 
     load: float
-    """Of its steps one after the other."""
+    """Load of its steps one after the other."""
     hops: float
     sent: float
     steps: tuple[tuple[Loads, ...], ...]
@@ -91,7 +91,7 @@ class PhaseCost:
         return float((self.links @ slowed).max())
 
     def elsewhere_of(self, size: float, efficiency: float | EfficiencyTable) -> float:
-        """Of that load what the busiest link does not carry."""
+        """The part of that load that the busiest link does not carry."""
         if not isinstance(efficiency, tuple):
             return max(0.0, self.load - self.occupied)
         return max(0.0, self.load_of(size, efficiency) - self.occupied_of(size, efficiency))

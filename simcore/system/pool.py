@@ -41,7 +41,7 @@ class Reach(NamedTuple):
 
 
 def own_reach(expanded: ExpandedMemory) -> Reach:
-    """Of data that no other NPU reads, or writes."""
+    """Reach of data that no other NPU reads, or writes."""
     each = [expanded.rate]
     for level, below in _levels(expanded):
         each.append(level.bandwidth / (below * (1.0 if level.switched else _exchange(level).load)))
@@ -49,7 +49,7 @@ def own_reach(expanded: ExpandedMemory) -> Reach:
 
 
 def common_reach(design: Design, expanded: ExpandedMemory, group: Sequence[GroupSlice]) -> Reach:
-    """Of data that the NPUs of each group such as `group` have in common, through a fabric that copies and adds up."""
+    """Reach of data that each group such as `group` has in common, through a fabric that copies and adds up."""
     sizes = tuple(dimension.size for dimension in design.cluster.dimensions)
     all_contents = _contents(sizes, tuple(group), expanded.shared_by)
     each = [expanded.bandwidth / all_contents]

@@ -15,7 +15,7 @@ from simcore.policy.intra_dimension import INTRA_DIMENSION
 from simcore.system.phase import Chunks, Phase
 
 MOST_PARTS = 8
-"""Of a phase: what goes first waits for an eighth of it at most."""
+"""Most parts of a phase: what goes first waits for an eighth of it at most."""
 
 
 def as_served(design: Design, split: Chunks) -> Chunks:

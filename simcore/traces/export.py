@@ -67,7 +67,7 @@ _EXCHANGES = {
 }
 """Exchanges between neighbours, each with the key that asks for it, what the key may say instead, and what it says."""
 _ENDS_TAG = 1 << 30
-"""Of what the first and the last stage send each other; messages of microbatches have smaller ones."""
+"""Tag of what the first and the last stage send each other; messages of microbatches have smaller ones."""
 _USUAL = "schedule: 1f1b"
 _PLAY = "ASTRA-sim cannot play it; dse simulate does, and its --trace writes a timeline"
 

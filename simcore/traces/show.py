@@ -48,7 +48,7 @@ class RankSummary:
     path_parts: Mapping[str, float]
     bytes: int
     flops: int = 0
-    """Of its compute nodes that say how many; not of those whose `num_ops` is a time."""
+    """FLOPs of its compute nodes that say how many; not of those whose `num_ops` is a time."""
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ _DETECTION = Parameter(
     log(3.0) / NINE_OF_TEN,
 )
 _LEAST_MULTIPLE = 0.01
-"""Of a price that may be nothing at all."""
+"""Least multiple of a price that may be nothing at all."""
 REST = Parameter(
     "what the model leaves out of a layout",
     0.4,

@@ -61,7 +61,7 @@ def draw_costs(design: Design, power: float, draws: Draws) -> dict[Mover, Floats
 
 
 def _group_factor(design: Design, group: str, draws: Draws) -> Floats:
-    """Of the price of all parts of a group; 1 where there are none."""
+    """Factor on the price of all parts of a group; 1 where there are none."""
     items = [item for item in bill_of(design).items if item.group == group and item.price and item.count]
     whole = sum(item.count * item.price for item in items)
     drawn = (item.count * item.price / whole * _item_factor(group, item, draws) for item in items)

@@ -53,11 +53,11 @@ class Amount(NamedTuple):
     own: float
     experts: float = 0.0
     apart: tuple[float, ...] = ()
-    """Of layers with degrees of their own, by the groups that reduce them (`DataParallel.amount_in`)."""
+    """Amounts of layers with degrees of their own, by the groups that reduce them (`DataParallel.amount_in`)."""
 
     @property
     def each(self) -> tuple[float, ...]:
-        """Of each group that reduces."""
+        """The amount of each group that reduces."""
         return (self.own, self.experts, *self.apart)
 
     @property

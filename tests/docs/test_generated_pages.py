@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,19 @@ def test_keys_of_the_schema_say_what_they_mean() -> None:
     zero = schema["$defs"]["Parallelism"]["anyOf"][0]["properties"]["zero"]
     assert zero["description"].startswith("ZeRO stage")
     assert schema["properties"]["study"]["properties"]["batch"]["description"].startswith("Designs proposed together")
+
+
+def test_descriptions_of_keys_begin_with_what_they_are() -> None:
+    schema = json.loads((ROOT / "spaces" / "space.schema.json").read_text())
+
+    def descriptions(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            if isinstance(said := node.get("description"), str):
+                yield said
+            node = list(node.values())
+        for child in node if isinstance(node, list) else ():
+            yield from descriptions(child)
+
+    found = set(descriptions(schema))
+    assert len(found) > 200
+    assert [text for text in found if text.startswith(("Of ", "Those ", "The same "))] == []

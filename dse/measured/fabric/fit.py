@@ -65,7 +65,7 @@ class DimensionFit:
     dimension: Dimension
     rows: list[MeasuredCollective]
     predicted: Floats
-    """Of each row [s]."""
+    """Predicted time of each row [s]."""
     left_out: Floats
     """The same by fits that had not seen a row's size [s]."""
 

@@ -38,7 +38,7 @@ class PageTrials:
     rows: tuple[tuple[TrialRecord, Kind], ...]
     """Without designs and results, which would take nine tenths of the memory."""
     metrics: tuple[tuple[float | None, ...], ...]
-    """Of each of them those of `METRICS`."""
+    """The values of `METRICS`, for each of them."""
     all: int
     """Trials that have a point, on the page or not."""
     samples: bool

@@ -57,7 +57,7 @@ class Bars:
     limits: Mapping[str, float] = field(default_factory=dict)
     """Lines across all rows, each with its name."""
     scale: tuple[float, str] | None = None
-    """Of the axis, where its values do not decide it: a factor and a unit."""
+    """Factor and unit of the axis, where its values do not decide them."""
 
 
 class StackedBars(Plot[Bars]):
@@ -68,7 +68,7 @@ class StackedBars(Plot[Bars]):
 
     @abstractmethod
     def colours(self, data: Bars) -> Mapping[str, str]:
-        """Of all parts, in the order of stacking."""
+        """Colours of all parts, in the order of stacking."""
 
     @final
     def draw(self, data: Bars) -> Figure:

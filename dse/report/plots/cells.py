@@ -26,7 +26,7 @@ class CellState:
     state: str
     """As of a trial: `feasible`, `infeasible`, `cut`."""
     value: float | None
-    """Of the metric; None where nothing feasible was found."""
+    """Value of the metric; None where nothing feasible was found."""
     memory: float | None
     """What must be reserved on the fullest stage of an NPU [B]; None where it is not known."""
     trial: int | None

@@ -42,7 +42,7 @@ class Line:
     ends: tuple[int, int]
     """Nodes by number."""
     utilization: float
-    """Of the busiest of them, in either direction."""
+    """Utilization of the busiest of them, in either direction."""
     jobs: Mapping[int, float]
     """Job -> its share of that."""
 

@@ -188,7 +188,7 @@ def _number(trial: TrialRecord) -> int | None:
 
 
 def _memory(trial: TrialRecord) -> float | None:
-    """Of several workloads, that of the fullest."""
+    """Memory of the fullest of several workloads."""
     found = []
     for _, part in trial.parts:
         if part.metrics is None:

@@ -54,7 +54,7 @@ class BusyLink:
     alike: int
     """How many they are."""
     rate: float
-    """Of one of them [B/s]."""
+    """Rate of one of these links [B/s]."""
     utilization: float
     by_group: dict[str, float]
     """Share of the time for which it carries the messages of each group; of several jobs, of "job: group"."""

@@ -42,7 +42,7 @@ class Cluster:
     price: float | None
     """[$]."""
     regrets: tuple[float, ...]
-    """Of each future, as a share."""
+    """Regret in each future, as a share."""
     worst: float
 
 

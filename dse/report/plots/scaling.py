@@ -28,7 +28,7 @@ class Curve:
     name: str
     trial: int | None
     npus: int
-    """Of the design itself."""
+    """NPUs of the design itself."""
     sizes: tuple[AtSize, ...]
     efficiency: tuple[float | None, ...]
     """Throughput of one NPU at each size, as a share of that at the smallest one that runs."""

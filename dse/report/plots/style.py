@@ -52,7 +52,7 @@ Draw = Callable[[StudyRecord, Summary], Figure]
 
 BLUE, GREY, VERMILION, PURPLE, YELLOW, INK = "#0072B2", "#8C9AA6", "#D55E00", "#AA5B8C", "#F0C000", "#1F2933"
 QUIET = "#52606D"
-"""Of text beside the point."""
+"""Style of text beside the point."""
 INTERVALS = "Light bars: intervals of predicted times; they move together, so overlap is no tie."
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#AA5B8C", "#E69F00", "#56B4E9", "#1F2933", "#8C9AA6")
 """One for each run of a picture: Okabe & Ito's, the darkest first."""

@@ -15,7 +15,7 @@ from simcore.document.problem import Path, format_path
 _LONGEST = 36
 _JOB = ("space.workload.", "space.workloads[")
 _NAME: Path = ("name",)
-"""Of the space, which is no setting."""
+"""Path of the space's name, which is no setting."""
 
 
 @dataclass(frozen=True, slots=True)

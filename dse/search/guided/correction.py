@@ -40,7 +40,7 @@ class _Output:
     line: float
     rough: float
     inverse: Matrix
-    """Of the covariance of the points told `[n, n]`, in units."""
+    """Inverse of the covariance of the points told `[n, n]`, in units."""
     weights: Matrix
     """`[n]`."""
 

@@ -18,11 +18,11 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 HOPEFUL = 3
-"""Of so many choices one is by the optimistic losses."""
+"""One choice in so many is by the optimistic losses."""
 SAMPLES, ROUNDS, ENOUGH = 2048, 6, 512
 """Points drawn at a time, times they are drawn at most, undominated points that are enough."""
 MARGIN = 0.1
-"""Of the reference point beyond the worst of the front, as in `dse.evaluate.pareto.reference_point`."""
+"""Margin of the reference point beyond the worst of the front, as in `dse.evaluate.pareto.reference_point`."""
 DIGITS = 9
 """Digits of a score that count: what two machines' arithmetic may differ in must not change a study."""
 

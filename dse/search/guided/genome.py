@@ -36,9 +36,9 @@ from dse.space.sections import JOB_SECTIONS
 from simcore.document.problem import Path, format_path
 
 MOST_ALTERNATIVES = 16
-"""Of a hole with more unordered alternatives, so many are drawn for its moves."""
+"""Most unordered alternatives of a hole that are drawn for its moves."""
 JOBS_SHARE, TRIPLES_SHARE = 2 / 3, 1 / 3
-"""Of linked moves: those in the job of a design, and those of three holes."""
+"""Shares of linked moves: those in the job of a design, and those of three holes."""
 
 
 @dataclass(frozen=True, slots=True)

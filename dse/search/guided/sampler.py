@@ -44,11 +44,11 @@ class Stage:
     """A part of the seeding, as shares of the whole, and the trials that are chosen after it."""
 
     random: float
-    """Of the random candidates."""
+    """Share of the random candidates."""
     jobs: float
-    """Of the jobs by least compute."""
+    """Share of the jobs by least compute."""
     rounds: float
-    """Of the rounds of small moves."""
+    """Share of the rounds of small moves."""
     trials: int
 
 
@@ -137,7 +137,7 @@ class Guided(Sampler):
         self._stage = 0
         """Stages of the seeding that are done."""
         self._turn = -1
-        """Of the kinds of jobs (`kind_of_jobs`), whose turn it is to be looked at."""
+        """Whose turn it is to be looked at, of the kinds of jobs (`kind_of_jobs`)."""
         self._whole = space.count() <= SMALL
 
     @property

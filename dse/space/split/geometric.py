@@ -90,7 +90,7 @@ def _path(method: _Method, start: Vector) -> tuple[float, _State]:
 class _Method:
     programme: Programme
     logs: Vector
-    """Of the bytes (and the least time), entry by entry `[entries]`."""
+    """Logarithms of the bytes (and the least time), entry by entry `[entries]`."""
     row: NDArray[np.intp]
     dim: NDArray[np.intp]
     """Row and dimension of each entry; one more than there are for a least time."""

@@ -31,7 +31,7 @@ from simcore.engine.fast.tables import (
 from simcore.program import Waits
 
 SERIAL, STARTED, BUCKETS = range(3)
-"""Of a block: its time if nothing in it overlapped [ps], the collectives that it starts, gradient buckets of them."""
+"""Columns: the time of a block if nothing overlapped [ps], collectives that it starts, gradient buckets of them."""
 GRADIENTS, SHARDS = int(Waits.GRADIENTS), int(Waits.SHARDS)
 
 

@@ -76,7 +76,7 @@ class Load(NamedTuple):
     share: Floats
     """The share of each link that it needs, `[links]`."""
     rate: float
-    """Of one of its messages, as a factor on the injection bandwidth of an NPU."""
+    """Rate of one of its messages, as a factor on the injection bandwidth of an NPU."""
     fastest: float = 1.0
     """How many times as fast it goes where other stages do not do the same at the same time."""
 
@@ -85,7 +85,7 @@ class KeptLink(NamedTuple):
     """Links of a dimension that are loaded alike."""
 
     rate: float
-    """Of one of them, as a factor on the injection bandwidth of an NPU."""
+    """Rate of one of them, as a factor on the injection bandwidth of an NPU."""
     ends: tuple[tuple[int, int], ...]
     """(Source, target) of each of them."""
 
@@ -107,7 +107,7 @@ class DimensionLoads(NamedTuple):
     links: tuple[KeptLink, ...]
     streams: dict[Sender, StreamLoads]
     tails: dict[Sender, Tail]
-    """Of those whose chunks fly for longer, or less, where links are worn."""
+    """Tails of those whose chunks fly for longer where links are worn."""
 
 
 @lru_cache(maxsize=256)
@@ -178,7 +178,7 @@ class _Bytes(NamedTuple):
     load: Floats
     """On each pool."""
     most: float
-    """Of a single NPU on a link, by each of its messages there."""
+    """Most bytes of a single NPU on a link, by each of its messages there."""
     fastest: float
     """See `Load.fastest`."""
 

@@ -33,7 +33,7 @@ class Job:
     """What it is, its own NPUs as a cluster: its chunks, algorithms, policies and times of operators are this one's."""
     program: Program
     classes: Classes
-    """Of its NPUs, in its own placement."""
+    """Classes of its NPUs, in its own placement."""
 
 
 class Way(NamedTuple):
@@ -45,7 +45,7 @@ class Way(NamedTuple):
     message: bool
     """Whether it is part of a message between stages, which occupies its sender alone."""
     onward: bool | None
-    """Of a message: to the next stage, or the previous one."""
+    """Whether a message goes to the next stage, or the previous one."""
     half: bool = False
     """Whether it is part of an all-reduce."""
 

@@ -26,7 +26,7 @@ class Served(NamedTuple):
     kind: str
     """As `Phase.kind`; of a message between stages `send_recv`."""
     target: int = -1
-    """Of a message between stages, the stage that gets it."""
+    """The stage that gets a message between stages."""
 
 
 class Tail(NamedTuple):
@@ -34,7 +34,7 @@ class Tail(NamedTuple):
 
     whole: float = 0.0
     half: float = 0.0
-    """Of a phase that is half of an all-reduce."""
+    """The same of a phase that is half of an all-reduce."""
 
 
 class Stream(NamedTuple):
@@ -54,7 +54,7 @@ class Link:
     """A class of links that several streams share."""
 
     capacity: float
-    """Of one of them [B/s]."""
+    """Capacity of one of them [B/s]."""
     name: str
     """What it is ("cluster.dimensions[1]: a leaf's uplinks")."""
     members: Sequence[tuple[int, int, int]] = ()

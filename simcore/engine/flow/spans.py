@@ -35,7 +35,7 @@ class Span(NamedTuple):
     """[ps]"""
     end: int
     pace: float | None
-    """Of a service, the share of the rate that it has alone; None of all else."""
+    """Share of the rate that a service has alone; None of all else."""
 
 
 @dataclass(frozen=True)

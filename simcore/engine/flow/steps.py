@@ -21,7 +21,7 @@ from simcore.network import Chain, Exchange, Shape, Shift, Slice, Spread, Tree
 from simcore.network.sent import Floats, Ints, Sent, messages_of
 
 MEMBERS = 64
-"""Of a larger group steps are not told apart: its chunks fly as on sound links."""
+"""Steps of a larger group are not told apart: its chunks fly as on sound links."""
 
 
 Tracks = tuple[tuple[Sent, ...], ...]

@@ -17,7 +17,7 @@ class Share(NamedTuple):
     group: str
     """The parallel group; `pipeline` for messages between stages."""
     share: float
-    """Of the time for which the link carries it."""
+    """Share of the time for which the link carries it."""
     job: int = 0
     """The number of the job."""
 
@@ -29,7 +29,7 @@ class LinkUse:
     ends: tuple[tuple[int, int], ...]
     """Nodes that each leads from and to: those below the row's size are NPUs, the others switches."""
     rate: float
-    """Of one of them [B/s]."""
+    """Rate of one of them [B/s]."""
     by: tuple[Share, ...]
     """The largest share first."""
 

@@ -63,7 +63,7 @@ def _through(kind: str, below: int, members: int, first: bool) -> tuple[float, f
 
 
 def _branches(wires: Wires, members: Ints, level: int) -> Iterator[tuple[list[int], list[int], list[int]]]:
-    """Of each member or switch below a level: the members under it, its links up, and down."""
+    """The members under each member or switch below a level, its links up, and down."""
     whole = Slice(wires.size, wires.size, 1)
     ladders = [wires.block.ladder(whole, node) for node in members.tolist()]
     under: dict[int, list[int]] = defaultdict(list)

@@ -16,7 +16,7 @@ from simcore.network.sent import Ints, Sent
 from simcore.system.placement import GroupSlice
 
 Rings = dict[int, dict[tuple[int, ...], list["RingMessages"]]]
-"""Of each dimension, by the coordinates of a row (that of the dimension itself 0), what crosses it."""
+"""What crosses each dimension, by the coordinates of a row (that of the dimension itself 0)."""
 
 
 class RingMessages(NamedTuple):

@@ -124,7 +124,7 @@ def _row_use(design: Design, number: int, parts: Sequence[Part]) -> RowUse:
 
 
 def _uses(part: Part, wires: Wires, bandwidth: float) -> Iterator[tuple[User, Floats]]:
-    """Of each link, the share of an iteration for which it carries a user's messages."""
+    """The share of an iteration for which each link carries a user's messages."""
     tenant = part.tenant
     for load in [*_message_loads(part, wires), *_tree_loads(part, wires)]:
         user = tenant.number, tenant.classes.stages[load.sender.npus], load.sender.group

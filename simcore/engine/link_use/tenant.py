@@ -42,11 +42,11 @@ class Tenant:
     """See the module."""
 
     number: int
-    """Of the job."""
+    """Number of the job."""
     design: Design
-    """Of the job alone."""
+    """Design of the job alone."""
     seconds: float
-    """Of an iteration."""
+    """Time of an iteration."""
     share: JobShare | None = None
     """Its share of the cluster; None of a job that has all of it."""
 

@@ -42,7 +42,7 @@ class Fabric:
     block: Block
     size: int
     bandwidth: float
-    """Of a port of an NPU [B/s]."""
+    """Bandwidth of a port of an NPU [B/s]."""
     latency: float
     """One step [s]."""
     stride: int = 1

@@ -42,9 +42,9 @@ class Graph:
     connections: int = 1
     kinds: array[int] = field(default_factory=_numbers)
     where: array[int] = field(default_factory=_numbers)
-    """Of a task its resource, of a message its queue pair: (sender x `npus` + receiver) x `connections` + which."""
+    """The resource of a task, the queue pair of a message: (sender x `npus` + receiver) x `connections` + which."""
     amounts: array[int] = field(default_factory=_numbers)
-    """Of a task its duration [ps], of a message its bytes."""
+    """The duration of a task [ps], the bytes of a message."""
     lags: array[int] = field(default_factory=_numbers)
     """[ps]."""
     orders: array[int] = field(default_factory=_numbers)

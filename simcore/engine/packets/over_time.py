@@ -29,7 +29,7 @@ class PortOverTime:
 
     name: str
     rate: float
-    """Of its link [B/s]."""
+    """Rate of its link [B/s]."""
     marked_above: float | None
     """Length of its queue from which packets are marked [B]; None where none are."""
     queue: tuple[float, ...]
@@ -44,7 +44,7 @@ class OverTime:
 
     seconds: float
     times: tuple[float, ...]
-    """Of the samples [s]."""
+    """Times of the samples [s]."""
     ports: tuple[PortOverTime, ...]
     """The one with the longest queue first."""
     paused: tuple[int, ...]

@@ -28,7 +28,7 @@ class Fabric:
     networks: dict[tuple[int, int], LinkNetwork] = field(default_factory=dict)
     """(dimension, first NPU) -> the links between the NPUs that differ from that one in the dimension alone."""
     listeners: dict[int, Listener] = field(default_factory=dict)
-    """Of NPUs whose computation is slowed by what their links carry."""
+    """Listeners of NPUs whose computation is slowed by what their links carry."""
 
     def node_of(self, npu: int, dimension: int) -> int:
         """The place of an NPU on a dimension."""

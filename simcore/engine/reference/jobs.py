@@ -29,7 +29,7 @@ class PlayedJob:
     fabric: Fabric
     share: JobShare
     timings: list[Timing] = field(default_factory=list)
-    """Of each finished iteration; `busy` and `sent` are of all up to its end."""
+    """Timing of each finished iteration; `busy` and `sent` are of all up to its end."""
 
     def play(self, finished: Any) -> Generator[simpy.Event, Any, None]:
         """All iterations; calls `finished` at the end of each."""

@@ -30,7 +30,7 @@ class SwitchExchange:
     nodes: Sequence[int]
     """The node of each member."""
     levels: int
-    """Of the tree."""
+    """Levels of the tree."""
     size: float
     """The buffer [B]."""
     key: int = 0

@@ -28,7 +28,7 @@ class Transport(ABC):
     """A network that carries the collectives of every NPU."""
 
     processors: list[Processor]
-    """Of each NPU: what computes beside its network."""
+    """What computes beside the network of each NPU."""
 
     @abstractmethod
     def issue_collective(self, npu: int, kind: str, group: str, size: float) -> simpy.Event:

@@ -63,7 +63,7 @@ class Reached(NamedTuple):
 
     point: float
     low: float
-    """Of the cases that the share was fitted to, the lowest."""
+    """The lowest share of the cases that it was fitted to."""
     high: float
     """The highest."""
 

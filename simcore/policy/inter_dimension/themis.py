@@ -23,7 +23,7 @@ class Themis(InterDimension):
     """Greedy balance of the load of dimensions, chunk by chunk."""
 
     lower_first: bool = True
-    """Of equally loaded dimensions the lower one comes first; the paper leaves it open."""
+    """Whether the lower one of equally loaded dimensions comes first; the paper leaves it open."""
 
     @property
     def merges_turn(self) -> bool:

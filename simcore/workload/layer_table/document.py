@@ -54,11 +54,11 @@ class Layer(Frozen):
     batch: Count | None = None
     """Products of this shape side by side, per sample [1]."""
     height: Count | None = None
-    """Of the input."""
+    """Height of the input."""
     width: Count | None = None
-    """Of the input."""
+    """Width of the input."""
     channels: Count | None = None
-    """Of the input."""
+    """Channels of the input."""
     filters: Count | None = None
     """Channels of the output."""
     kernel: Kernel | None = None
@@ -74,7 +74,7 @@ class Layer(Frozen):
     bytes: Annotated[Size, Field(ge=0)] | None = None
     """What the operator reads and writes per sample [B]."""
     elements: Amount | None = None
-    """The same in numbers of the workload's precision."""
+    """What it reads and writes per sample, in numbers of the workload's precision; instead of `bytes`."""
     parameters: Amount | None = None
     """Trained numbers; of a product those of its second matrix (and its bias) unless given."""
     activations: Amount | None = None

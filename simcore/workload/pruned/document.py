@@ -19,7 +19,7 @@ class Connection(Frozen):
     """A weight that pruning left, as a row of a table."""
 
     layer: Count
-    """Of the neuron, counted from 1; 0 would be the inputs."""
+    """Layer of the neuron, counted from 1; 0 would be the inputs."""
     neuron: Natural
     """Counted from 0."""
     input: Natural
@@ -34,13 +34,13 @@ class PrunedWorkload(Workload):
     connections: Annotated[tuple[Connection, ...], Field(min_length=1)] | None = None
     """What pruning left: rows, or a `.csv` or `.yaml` file of them; drawn unless given."""
     density: Share | None = None
-    """Of drawn connections: the share of its inputs that each neuron keeps."""
+    """Share of its inputs that each neuron keeps, of drawn connections."""
     clusters: Count = 1
-    """Of drawn connections: groups of neurons that belong together, in an order that only inputs show."""
+    """Groups of neurons that belong together, of drawn connections, in an order that only inputs show."""
     within: Share = 1.0
-    """Of drawn connections: the share that stays in the neuron's cluster."""
+    """Share that stays in the neuron's cluster, of drawn connections."""
     seed: Natural = 0
-    """Of drawn connections."""
+    """Seed of drawn connections."""
     partition: Literal["given", "repurpose"] = "given"
     """Neurons in the order in which they are, an equal run for each worker; or assigned to the workers that have most
     of their inputs (RePurpose: Abdi et al. 2023, AAAI, arXiv 2008.08289)."""

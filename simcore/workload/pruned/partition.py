@@ -26,13 +26,13 @@ class Layer(NamedTuple):
     """A layer, as its workers have it."""
 
     neurons: int
-    """Of each worker."""
+    """Neurons of each worker."""
     inputs: int
     """That the worker needs which needs most."""
     crossing: int
     """Numbers that pass between workers for a sample."""
     busiest: int
-    """Of these, those that one worker sends, or receives, at the most."""
+    """Most of these that one worker sends, or receives."""
     largest: int
     """Those between two workers, at the most."""
 

@@ -40,7 +40,7 @@ class CacheHeads:
 
 
 def cache_heads(model: Transformer, tensor: int) -> CacheHeads:
-    """Of a layer of `model`; latents are whole on every NPU of the tensor group."""
+    """Key and value heads in the cache of a layer of `model`; latents are whole on every NPU of the tensor group."""
     latent = model.latent_attention
     if latent is not None:
         key = latent.kv_lora_rank + latent.qk_rope_head_dim

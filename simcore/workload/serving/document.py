@@ -39,9 +39,9 @@ class InferenceWorkload(Workload):
     precision: Precision = "fp16"
     """What matrix products compute in."""
     weight_precision: WeightPrecision | None = None
-    """Of the weights of layers in memory, in a mixture those of its routed experts; `precision` unless given."""
+    """Precision of the weights in memory, in a mixture those of its routed experts; `precision` unless given."""
     cache_precision: Precision | None = None
-    """Of the keys and values; unless given that of the model, and bf16 beside narrower products (vLLM's `auto`)."""
+    """Precision of keys and values; unless given the model's, and bf16 beside narrower products (vLLM's `auto`)."""
 
     @property
     def measured_as(self) -> str:

@@ -21,7 +21,7 @@ class NamedFiles(Frozen):
     path: str
     """Where they are, for all documents."""
     digest: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-    """Of what is in them."""
+    """Hash of the files' contents."""
 
     @model_validator(mode="before")
     @classmethod

@@ -30,7 +30,7 @@ MOST_RANKS = 16_384
 
 
 _Way = tuple[int, int, int, float]
-"""Of messages that are alike: source, target, tag, bytes."""
+"""What messages that are alike have in common: source, target, tag, bytes."""
 
 
 @dataclass(frozen=True, eq=False)

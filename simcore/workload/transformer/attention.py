@@ -130,7 +130,7 @@ def core_computes(shapes: Shapes, parts: int = 1, windowed: bool = False) -> tup
 
 
 def _computed(shapes: Shapes, keys: int, windowed: bool) -> float:
-    """Of `keys`, those whose scores are computed for a token: half of them under the causal mask, or a window's."""
+    """Those of `keys` whose scores are computed for a token: half of them under the causal mask, or a window's."""
     window = shapes.model.window_of(shapes.workload.sequence)
     return window.computed(shapes.workload.sequence) if windowed and window else keys / 2
 

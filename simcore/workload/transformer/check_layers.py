@@ -116,7 +116,7 @@ def _modules(design: Design, model: Transformer, its: LayerRange, path: Path) ->
 
 
 def missing_modules(model: Transformer, modules: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Of modules to recompute those that a model lacks, each with what it would need."""
+    """Modules to recompute that a model lacks, each with what it would need."""
     moe = model.mixture_of_experts
     for name in sorted(modules):
         if name == "mla_up_proj" and model.latent_attention is None:

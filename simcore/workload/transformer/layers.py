@@ -220,7 +220,7 @@ class Piece(NamedTuple):
     forward: tuple[Operator, ...]
     backward: tuple[Operator, ...]
     modules: frozenset[str] = frozenset()
-    """Of `parallelism.recompute_modules`, those to which it belongs."""
+    """Those of `parallelism.recompute_modules` to which it belongs."""
     only_summed: bool = False
     """Whether what it gives goes into a sum and nowhere else: no gradient needs it."""
 

@@ -51,7 +51,7 @@ class MixtureOfExperts(Frozen):
     dense_layers: Natural = 0
     """The first layers, whose feed-forward block is dense."""
     every: Count = 1
-    """Of the layers after these, each `every`-th one has experts, the others are dense (Llama 4 Maverick: 2)."""
+    """Each `every`-th of the layers after these has experts, the others are dense (Llama 4 Maverick: 2)."""
     groups: Count = 1
     """Equal groups of experts, of which a token takes those of the best `top_groups` (DeepSeek-V3: 8, of which 4)."""
     top_groups: Count | None = None

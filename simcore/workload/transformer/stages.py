@@ -195,7 +195,7 @@ class _Experts(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _runs(count: int, experts: _Experts, windowed: tuple[bool, ...], recomputed: int, how: str) -> Runs:
-    """Of `count` layers the first `recomputed` are recomputed; some have `experts`, some are `windowed`."""
+    """The first `recomputed` of `count` layers are recomputed; some have `experts`, some are `windowed`."""
     kinds = [
         LayerKind(experts.at(i), how if i < recomputed else "none", windowed=bool(windowed and windowed[i]))
         for i in range(count)

@@ -53,7 +53,7 @@ class Window(Frozen):
         return seen if self.chunked else min(seen + TILE, sequence / 2)
 
     def kept(self, context: int) -> int:
-        """Of so many tokens, those that a cache keeps for the next one."""
+        """The tokens, of so many, that a cache keeps for the next one."""
         return min(context, self.tokens)
 
     def attended(self, contexts: range) -> int:

@@ -29,7 +29,7 @@ class ReadModel(NamedTuple):
     """Keys of a `Transformer`, as a document spells them."""
     model_type: str
     dtype: str
-    """Of its weights, as PyTorch calls it."""
+    """Type of its weights, as PyTorch calls it."""
     not_modelled: tuple[str, ...]
     """What of the model the shape leaves out, and keys whose meaning is not known."""
 
@@ -130,7 +130,7 @@ def _model_type(data: dict[str, Any], source: str) -> str:
 
 
 def _dtype(data: dict[str, Any], config: Configuration) -> str:
-    """Of the weights; where nothing is said float32, as PyTorch has it, or bfloat16 beside weights in another form."""
+    """Type of the weights; unless said float32, as PyTorch has it, or bfloat16 beside weights in another form."""
     usual = "bfloat16" if "quantization_config" in data else "float32"
     found = data.get("dtype") or data.get("torch_dtype") or usual
     name = found.removeprefix("torch.") if isinstance(found, str) else ""
