@@ -109,7 +109,7 @@ def served_experts(shapes: Shapes, rate: float) -> Replacement:
         return {}
     share = local_experts(shapes) / moe.experts
     read = touched_experts(moe.experts, moe.top_k, shapes.tokens * p.expert) * share
-    each, f = dispatched_rows(shapes) / read, moe.feed_forward / p.tensor
+    each, f = dispatched_rows(shapes) / read, moe.feed_forward / shapes.expert_tensor
     wide = (2 if model.gated else 1) * f
     return {
         "expert-bias": (),

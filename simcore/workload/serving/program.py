@@ -73,7 +73,8 @@ class _Builder:
             sequence_length=sequence,
             precision=self.workload.precision,
         )
-        return Shapes(workload, self.parallelism.model_copy(update={"microbatch": self.batch}), self.software)
+        parallelism = self.parallelism.model_copy(update={"microbatch": self.batch})
+        return Shapes(workload, parallelism, self.software, served=True)
 
     @cached_property
     def one(self) -> Shapes:

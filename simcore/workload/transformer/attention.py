@@ -34,6 +34,8 @@ def attention_half(shapes: Shapes, windowed: bool = False) -> tuple[Piece, ...]:
 def _projections(shapes: Shapes) -> tuple[Piece, ...]:
     model, t = shapes.model, shapes.parallelism.tensor
     width = (model.query_width + 2 * model.kv_width) / t
+    if shapes.served:
+        width = model.query_width / t + 2 * shapes.kv_width
     turned = width if model.bias else model.query_width / t + shapes.kv_width
     bias_or_rotary = shapes.elementwise("bias" if model.bias else "rotary", 2.0 * shapes.tokens * turned)
     return column(shapes, "qkv", width, model.hidden, bias_or_rotary), *_gathered_heads(shapes, width)
@@ -42,9 +44,10 @@ def _projections(shapes: Shapes) -> tuple[Piece, ...]:
 def _gathered_heads(shapes: Shapes, width: float) -> tuple[Piece, ...]:
     """Where several NPUs have the same key-value head: all columns are gathered, of which each takes its heads.
 
-    So Megatron-core does where `num_query_groups` is below the tensor degree (attention.py: `SelfAttention`).
+    So Megatron-core does where `num_query_groups` is below the tensor degree (attention.py: `SelfAttention`). A server
+    copies the weights of such a head instead (vLLM: `QKVParallelLinear`).
     """
-    if not shapes.shares_key_heads:
+    if not shapes.shares_key_heads or shapes.served:
         return ()
     own, t = shapes.tokens * width * shapes.width, shapes.parallelism.tensor
     gather = shapes.blocking("all_gather", "tensor", own, t)

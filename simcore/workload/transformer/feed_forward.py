@@ -7,8 +7,8 @@ from simcore.workload.transformer.layers import Piece, Shapes, tagged
 from simcore.workload.transformer.linear import column, norm_after, norm_between, residual, row
 
 
-def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
-    """A block of `width`: one product in (two where gated), the activation, one out."""
+def mlp(shapes: Shapes, name: str, width: int, summed: bool = True) -> tuple[Piece, ...]:
+    """A block of `width`: one product in (two where gated), the activation, one out, `summed` over the tensor group."""
     model, t = shapes.model, shapes.parallelism.tensor
     f = width / t
     return (
@@ -19,7 +19,7 @@ def mlp(shapes: Shapes, name: str, width: int) -> tuple[Piece, ...]:
             model.hidden,
             activation(shapes, shapes.tokens * f),
         ),
-        row(shapes, f"{name}-out", f, model.hidden),
+        row(shapes, f"{name}-out", f, model.hidden, summed),
     )
 
 

@@ -85,7 +85,7 @@ def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[flo
     """Parameters of a layer per NPU: of all that data parallelism copies, and of the NPU's routed experts.
 
     (12 h^2 + 13 h) / t for an ungated MLP of width 4 h. The tensor group splits neither routers nor what leads down to
-    latents: every NPU of it has these whole (Megatron-core).
+    latents: every NPU of it has these whole (Megatron-core). Served, each has its key-value heads whole.
     """
     kind = kind or usual_kind(shapes)
     own, routed = layer_matrices(shapes.model, kind.experts)
@@ -94,4 +94,7 @@ def layer_parameters(shapes: Shapes, kind: LayerKind | None = None) -> tuple[flo
     routed += expert_vectors(shapes.model) if kind.experts else 0
     mine = routed / moe.experts * local_experts(shapes) if moe and kind.experts else 0.0
     copied = copied_parameters(shapes.model, kind.experts)
-    return copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t, mine / shapes.expert_tensor
+    held = copied + (own - copied + layer_vectors(shapes.model, kind.experts)) / t
+    if shapes.served and shapes.shares_key_heads:
+        held += 2 * shapes.model.hidden * (shapes.kv_width - shapes.model.kv_width / t)
+    return held, mine / shapes.expert_tensor

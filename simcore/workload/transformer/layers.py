@@ -32,6 +32,8 @@ class Shapes:
     software: Software
     traced: bool = False
     """Whether to count what a stack's kernels do on a GPU beside products: unfused passes, casts, sums of gradients."""
+    served: bool = False
+    """Whether a server runs it, whose NPUs copy the heads that they share and sum up experts once a token."""
 
     @cached_property
     def model(self) -> Transformer:

@@ -36,14 +36,17 @@ def column(shapes: Shapes, name: str, n: float, k: float, *after: Compute) -> Pi
     return Piece(forward, backwards(whole, shapes, shapes.reduce_beside(), shapes.gather_beside()))
 
 
-def row(shapes: Shapes, name: str, k: float, n: float) -> Piece:
-    """[tokens, k] x [k, n], k an NPU's part, summed over the tensor group."""
+def row(shapes: Shapes, name: str, k: float, n: float, summed: bool = True) -> Piece:
+    """[tokens, k] x [k, n], k an NPU's part, `summed` over the tensor group."""
     whole = (shapes.gemm(name, shapes.tokens, n, k),)
     cast = shapes.cast(name, shapes.tokens * k)
     turned = shapes.cast(name + "-gradient", shapes.tokens * n / shapes.shared)
     own = backwards(whole, shapes, cast=False)
     if not shapes.splits:
-        return Piece((*cast, *whole, *shapes.reduce()), (*turned, *shapes.gather(shapes.gathered_width), *own))
+        return Piece(
+            (*cast, *whole, *(shapes.reduce() if summed else ())),
+            (*turned, *shapes.gather(shapes.gathered_width), *own),
+        )
     t, count = shapes.parallelism.tensor, gcd(SCATTERED, shapes.tokens)
     part = (_piece(shapes, name, n, k, count),)
     forward = pipelined("reduce_scatter", "tensor", shapes.hidden_bytes / count, [part] * count)

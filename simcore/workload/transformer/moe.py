@@ -12,6 +12,10 @@ gathers what has arrived.
 *Dispatch* by `rank` sends a row a token and expert, sorted by destination (Megatron-core's and DeepSpeed's all-to-all);
 what arrives is sorted by expert if an NPU has several. By `node` a token crosses each link once, whatever the number of
 its experts behind it (DeepEP, hybrid-ep), is copied where it arrives, and its results are summed up on their way back.
+
+*Served*, the partial sums of the tensor group stay where they are until a token's experts, routed and shared, are
+summed up: the group then reduces one row a token (vLLM: `reduce_results=False` of shared experts, one all-reduce after
+`FusedMoE`). Training reduces a row for each token and expert.
 """
 
 from __future__ import annotations
@@ -64,7 +68,8 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
     """Norm, router, shared experts, dispatch, experts, combine, residual."""
     moe = shapes.model.mixture_of_experts
     assert moe is not None
-    shared = mlp(shapes, "shared-expert", moe.shared_feed_forward) if moe.shared_feed_forward else ()
+    summed = not shapes.served
+    shared = mlp(shapes, "shared-expert", moe.shared_feed_forward, summed) if moe.shared_feed_forward else ()
     routed = (
         *_sorted_for_dispatch(shapes, "permute"),
         _exchange(shapes, "dispatch"),
@@ -73,6 +78,7 @@ def experts_half(shapes: Shapes) -> tuple[Piece, ...]:
         _reduce(shapes),
         _exchange(shapes, "combine"),
         *_sorted_for_dispatch(shapes, "unpermute"),
+        *((Piece(shapes.reduce(), ()),) if shapes.served else ()),
     )
     return (
         *tagged("layernorm", *norm_between(shapes)),
@@ -199,7 +205,7 @@ def _gather(shapes: Shapes) -> Piece:
 def _reduce(shapes: Shapes) -> Piece:
     """The experts' partial sums over the expert tensor group."""
     t = shapes.expert_tensor
-    if t == 1:
+    if t == 1 or shapes.served:
         return Piece((), ())
     group = "tensor" if t == shapes.parallelism.tensor else "expert_tensor"
     whole = received_rows(shapes) * shapes.expert_shared * shapes.model.hidden * shapes.width

@@ -285,3 +285,38 @@ def test_a_graph_has_the_experts_of_a_server_too() -> None:
         return simulate(own.with_("software", software(launch=launch, execution="graph"))).iteration_time_s
 
     assert seconds("1 ms") == seconds("1 us")
+
+
+@pytest.mark.parametrize("model", ["experts", "both"])
+def test_a_tensor_group_sums_up_experts_once_a_token(model: str) -> None:
+        layers = [its for its in program.parts[program.part_of[token]].forward if its.name == "layer"]
+    program = program_of(design(4, model=model, parallelism={"tensor": 4}))
+    for token, tokens in ((0, 4 * 64), (1, 4)):
+        layers = [s for s in program.parts[program.part_of[token]].forward if s.name == "layer"]
+        assert len(layers) == 2  # dense, and with experts
+        for layer in layers:
+            sent = [(op.kind, op.group, op.size) for op in layer.operators if isinstance(op, Start)]
+            assert sent == [("all_reduce", "tensor", tokens * 512 * 2.0)] * 2
+
+
+def test_heads_fewer_than_a_tensor_group_are_copied_with_their_weights() -> None:
+    """A server's NPU computes the whole head (vLLM: QKVParallelLinear), and gathers nothing."""
+
+    def of_layer(tensor: int) -> tuple[float, float]:
+        its = design(tensor, model="grouped", parallelism={"tensor": tensor})
+        program, memory = program_of(its), simulate(its).memory_bytes
+        operators = [op for op, _ in operators_of_layers(program)]
+        assert not [op for op in operators if isinstance(op, Start) and op.kind != "all_reduce"]
+        (width,) = {op.shape[2] for op in operators if isinstance(op, Compute) and op.name == "qkv" and op.shape}
+        assert memory is not None
+        return width, memory.weights / 2
+
+    h, head = 512, 64
+    (one, alone), (two, halves), (four, quarters) = map(of_layer, (1, 2, 4))
+    assert (one, two, four) == (h + 4 * head, h / 2 + 2 * head, h / 4 + 2 * head)
+    assert halves == alone / 2
+    assert quarters == pytest.approx(alone / 4 + PLAIN["layers"] * h * head)
+
+
+def operators_of_layers(program: Program) -> list[tuple[Any, int]]:
+    return [each for part in program.parts for each in operators(part)]
