@@ -41,7 +41,11 @@ def simulate(design: Design, engine: str | Engine = "auto") -> Result:
     `packets` or a reference engine would take too long.
     """
     if callable(engine):
-        return with_measured(design, engine(design))
+        found = engine(design)
+        if not isinstance(found, Result):
+            expected, got = "an engine that gives a Result", f"one that gave a {type(found).__name__}"
+            raise InputError([Problem(("engine",), expected, got)])
+        return with_measured(design, found)
     if engine not in BUILT_IN:
         known = ", ".join(f"'{name}'" for name in BUILT_IN)
         fix = suggest_nearest(engine, BUILT_IN)
@@ -60,7 +64,7 @@ def _simulate_settled(design: Design, engine: str) -> Result:
     if engine == "auto":
         return _simulate_by_choice(design)
     if engine == "fast":
-        return simulate_traced(design, trace=False)[0]
+        return _simulate_fast(design, False, None)[0]
     if engine == "flow":
         return _simulate_flow(design)
     if engine in ("reference", "reference_links"):
@@ -135,9 +139,12 @@ def _simulate_packets(design: Design) -> Result:
     return replace(result_of_run(design, timing, its, "packets", first), traffic=traffic)
 
 
-def simulate_traced(design: Design, trace: bool = True) -> tuple[Result, Trace | None]:
-    """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does."""
-    return _simulate_fast(design, trace, None)
+def simulate_traced(design: Design) -> tuple[Result, Trace | None]:
+    """The result of the fast engine, and the log of what happened when; raises `InputError` as `simulate` does.
+
+    There is no log of a single collective and of a trace.
+    """
+    return _simulate_fast(design, True, None)
 
 
 def _simulate_fast(design: Design, trace: bool, reason: str | None) -> tuple[Result, Trace | None]:

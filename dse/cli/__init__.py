@@ -123,8 +123,11 @@ def _run(options: argparse.Namespace) -> int:
         sys.stderr.close()  # the reader has gone: no message at exit either
         return 1
     except Exception as error:
-        from simcore.document.problem import InputError
+        from simcore.check.load import UnsoundError
+        from simcore.document.problem import InputError, Problem
 
+        if isinstance(error, UnsoundError):  # documents of designs are read again from files of runs alone
+            error = InputError([Problem((), error.expected, error.found, "take the run as dse optimize wrote it")])
         if isinstance(error, InputError):
             print(f"dse {options.command}: {error}", file=sys.stderr)
             return 2

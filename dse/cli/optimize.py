@@ -118,9 +118,9 @@ def run(options: argparse.Namespace) -> int:
     """Run `dse optimize`."""
     from dse.door.progress import Progress
     from dse.run.document import open_space
-    from dse.run.drive import optimize
+    from dse.run.drive import run_study
     from dse.run.extensions import check_installed
-    from dse.run.place import next_free
+    from dse.run.place import RunFolder, make_room
     from dse.run.proving import Proving
     from dse.run.settings import settle
 
@@ -131,16 +131,19 @@ def run(options: argparse.Namespace) -> int:
     check_jobs(settings.jobs, elsewhere=settings.where.is_remote)
     folder: Path = options.out or Path("runs") / space.name
     if options.out is None and not options.resume and (folder / "journal.log").exists():
-        kept = next_free(folder)
-        folder.rename(kept)
-        print(f"the earlier run is kept in {kept}", file=sys.stderr)
+        print(f"the earlier run is kept in {make_room(folder)}", file=sys.stderr)
 
     interrupt: Interrupt = options.interrupt
     live = _is_live(options.live)
-    with Progress(space, settings.trials, interrupt, live) as progress, Proving(beside=True) as proving:
+    place = RunFolder(folder, options.resume)
+    with (
+        contextlib.closing(place),
+        Progress(space, settings.trials, interrupt, live) as progress,
+        Proving(beside=True) as proving,
+    ):
         interrupt.farewell = lambda: _farewell(progress, folder)
-        with _silence_ray(settings.executor):
-            ended = optimize(space, settings, folder, options.resume, progress, proving)
+        with _silence_ray(settings.executor), _full_disks_told(progress, folder):
+            ended = run_study(space, settings, place, progress, proving)
         if ended == "interrupted":
             raise KeyboardInterrupt
         reported = _report(folder, progress, proving)
@@ -212,6 +215,20 @@ def _farewell(progress: Progress, folder: Path) -> str:
         return f"{what}; write the reports: dse report {folder}"
     what = f"interrupted after {progress.done} trials, all saved"
     return f"{what}; continue with --resume, or write the reports: dse report {folder}"
+
+
+@contextlib.contextmanager
+def _full_disks_told(progress: Progress, folder: Path) -> Iterator[None]:
+    """Say what is saved where a disk takes no more."""
+    from dse.run.drive import OF_DISKS
+
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in OF_DISKS:
+            raise
+        what = f"{folder}: {error.strerror}; {progress.done} trials are saved"
+        raise OSError(error.errno, f"{what}: make room, then continue with --resume") from error
 
 
 def _explain_invalid(space: Space, record: StudyRecord, ended: str, engine: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -65,7 +65,7 @@ def optimize(
     loaded, earlier = _open(space)
     settings = settle(loaded, earlier, asked)
     place = InMemory() if folder is None else RunFolder(Path(folder), asked["resume"])
-    with _progress(loaded, settings.trials) if progress else nullcontext(WATCHER) as shown:
+    with closing(place), _progress(loaded, settings.trials) if progress else nullcontext(WATCHER) as shown:
         caller = Caller(shown, callback)
         proving = Proving()
         ended = run_study(loaded, settings, place, caller, proving)

@@ -44,11 +44,14 @@ def script(
     last: Sequence[str] = (),
     exports: Sequence[str] = (),
 ) -> str:
-    """A shell script that runs a command with arguments, one flag a line; what its caller adds comes before `last`."""
+    """A shell script that runs a command with arguments, one flag a line; what its caller adds comes before `last`.
+
+    Each comment is one line, whatever is in it: what names and documents say is never run.
+    """
     lines = list(command)
     lines += [shlex.join((flag, *values)) for flag, values in arguments.items()]
     lines += [REST, *last]
-    head = ["#!/usr/bin/env bash", *(f"# {comment}" for comment in comments)]
+    head = ["#!/usr/bin/env bash", *(f"# {' '.join(comment.split())}" for comment in comments)]
     head += [f"export {variable}" for variable in exports]
     return "\n".join(head) + "\nexec " + " \\\n  ".join(lines) + "\n"
 

@@ -17,6 +17,7 @@ from dse.whatif.climb import loss_against
 from simcore.design.workload import read_workload
 from simcore.metrics import METRICS
 
+_TIMES = ("half", "twice")
 Answer = tuple[str, bool]
 """A clause, and whether it is about a change; else it only names what was tried."""
 _CANNOT = {"microbatches fill the batch": "data x microbatch does not divide it"}
@@ -25,13 +26,12 @@ _CANNOT = {"microbatches fill the batch": "data x microbatch does not divide it"
 
 def at_batches(summary: Summary, trial: TrialRecord) -> Iterator[Answer]:
     """With which batches it leaves the front."""
-    asked = summary.what_if.batches.get(trial.number, ())
+    asked = [at for at in summary.what_if.batches.get(trial.number, ()) if float(at.batch).is_integer()]
     for at in asked:
         if not at.stays:
             yield f"at batch {format_brief(at.batch)}{_changed(at)} {_fate(trial, at)}", True
     if asked and all(at.stays for at in asked):
-        half, twice = (next((_changed(at) for at in asked if (at.factor > 1) is more), "") for more in (False, True))
-        yield f"half{half} or twice{twice} the batch", False
+        yield f"{' or '.join(f'{_TIMES[at.factor > 1]}{_changed(at)}' for at in asked)} the batch", False
 
 
 def beyond_batches(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:

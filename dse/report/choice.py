@@ -31,8 +31,9 @@ BRIM, FROM_BRIM = 0.99, 0.1
 """A memory that is fuller ends a run at the first thing that is not predicted: room in it may cost so much of each
 objective (*assumed*)."""
 ROOM = ALIKE
-"""What room in the memory, or a design that its stack runs, may cost of each objective: as much as no two rows of a
-front are told apart by."""
+"""What room in the memory may cost of each objective: as much as no two rows of a front are told apart by."""
+RUNS = 0.1
+"""What a design that its stack runs may cost of each objective, beside one that needs code first (*assumed*)."""
 SURER = 0.05
 """One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
 UNPROVEN = 0.05
@@ -51,10 +52,10 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     Iterations of old weights are worth less than others, by how much nobody knows; a network with thinner uplinks is
     worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
-    its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, its memory
-    is nearly full, or nothing with its ZeRO stage was fitted, one is built that is worse by less than `ROOM`: one that
-    its stack runs, of those one with room, and of these one with a stage that was. None keeps its limits less surely.
-    Where its memory is full to the brim, one with room may be worse by `FROM_BRIM`.
+    its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, one that
+    it runs may be worse by `RUNS`. Where its memory is nearly full, or nothing with its ZeRO stage was fitted, one with
+    room, and of these one with a stage that was, may be worse by `ROOM`. None keeps its limits less surely. Where its
+    memory is full to the brim, one with room may be worse by `FROM_BRIM`.
 
     Before all that others take its place: where money alone counts one that does more with the same machines
     (`busier`), then one that is surer (`surer`), then one in a precision whose loss is made up for (`made_up_for`).
@@ -71,20 +72,24 @@ def _as_good(record: StudyRecord, summary: Summary) -> int | None:
     picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
-    allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (ROOM, _LOOKED_AT)
+    usual = RUNS if own.otherwise else ROOM
+    allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (usual, _LOOKED_AT)
     own = own if most else own._replace(otherwise=False, unfitted=False)  # of so many it is not asked
     worse = shares_worse(record, record.feasible_trials, picked)
     near = np.flatnonzero(worse <= allowed)
     nearest = np.sort(near[worse[near].argsort(kind="stable")[:most]])
     as_good = [
-        (_uncounted(trial, asked=most is not None), trial)
-        for trial in record.feasible_trials.select(nearest)
+        (_uncounted(trial, asked=most is not None), far, trial)
+        for far, trial in zip(worse[nearest].tolist(), record.feasible_trials.select(nearest), strict=True)
         if not is_less_sure(summary, trial.number, picked.number)
     ]
-    least = min((found for found, _ in as_good), default=own)
+    if own.otherwise:  # the nearest that runs, and as far beyond it as any other design may be for what is left
+        nearest_run = min((far for found, far, _ in as_good if not found.otherwise), default=0.0)
+        as_good = [each for each in as_good if each[1] <= nearest_run + ROOM]
+    least = min((found for found, *_ in as_good), default=own)
     if own <= least:
         return number
-    best = [trial for found, trial in as_good if found == least]
+    best = [trial for found, _, trial in as_good if found == least]
     return quickest_alike(record, balanced(record, best), ROOM, lambda other: other in best).number
 
 

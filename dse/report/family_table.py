@@ -165,7 +165,7 @@ def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
 def _mark(family: Family, summary: Summary) -> str:
     knee, robust = summary.knee in family.trials, summary.what_if.robust in family.trials
     marks = (KNEE_SIGN if knee else "") + (ROBUST_SIGN if robust else "")
-    return f"{BUILT_SIGN if family.behind else marks} {family.chosen}".strip()
+    return f"{BUILT_SIGN if family.behind else ''}{marks} {family.chosen}".strip()
 
 
 def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Column:

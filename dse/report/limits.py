@@ -12,7 +12,7 @@ from dse.report.families import KIND
 from dse.report.nearest import describe_changes, distance
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
-from dse.space.constraint import parse_constraints
+from dse.space.constraint import Constraint, parse_constraints
 from dse.whatif.answers import SAFE, Machine, Sureness
 from simcore.metrics import METRICS
 
@@ -22,6 +22,8 @@ _TOLD = 0.95
 """A limit that a design keeps in at least such a share of the scenarios is not told."""
 _DIFFERENCES = 4
 """What is told at most of a design that is surer to keep a limit."""
+_PREDICTED = {"memory.peak", "memory.reserved"}
+"""Known before simulation, and not for sure."""
 _MEAN_POWER = {"power", "power.mean"}
 
 
@@ -83,10 +85,17 @@ def _describe_other(trial: TrialRecord, other: TrialRecord) -> str:
     return ", ".join(its[:_DIFFERENCES]) or what
 
 
+def _may_move(limit: Constraint) -> bool:
+    """Whether a design may miss a limit that it keeps: what follows from its own keys alone is as sure as they are."""
+    its = {name: METRICS[name] for name in limit.metrics}
+    return any(name in _PREDICTED or metric.scope == "run" or metric.moves for name, metric in its.items())
+
+
 def describe_near_limits(trial: TrialRecord) -> str:
     """Which limits it nearly misses; memory is told elsewhere, but for several workloads."""
     told = {VALID, "orderable"} if trial.workloads else {VALID, "orderable", "fits"}
-    near = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
+    kept = [name for name, missed in trial.violations.items() if name not in told and -NEAR < missed <= 0]
+    near = [its.name for its in parse_constraints(kept, []) if its.is_fits or _may_move(its)]
     said = ["memory" if name == "fits" else clean_text(name) for name in near]
     if not said:
         return ""

@@ -72,10 +72,10 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
 def _distances(
     record: StudyRecord, trial: TrialRecord, rivals: Sequence[tuple[TrialRecord, str]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The losses of a trial and of its rivals, the size of each, and how far each rival is in these where farthest."""
+    """The losses of a trial and of its rivals, the size of each, and how far each rival is behind where it is worst."""
     points = record.losses((trial, *(rival for rival, _ in rivals)))
     size = abs(points).mean(axis=0)
-    return points, size, (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
+    return points, size, ((points[1:] - points[0]) / (size + (size == 0))).max(axis=1).clip(0.0)
 
 
 def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) -> int:

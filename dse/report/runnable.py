@@ -15,7 +15,7 @@ from dse.whatif.answers import AsRun
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.design.same import Same
-from simcore.document.problem import InputError
+from simcore.document.problem import InputError, format_path
 
 _USUAL = "baseline"
 """What libraries do with the dimensions of a network: each chunk takes them in one order."""
@@ -107,11 +107,12 @@ def _known_unsaid(same: Same[Mapping[str, Any]]) -> _Found | None:
 
 
 def _unsaid(design: Design, target: str) -> list[Unsaid] | None:
-    """What of its parallelism and precision a program cannot be told; None of a design that it does not take."""
+    """What of its parallelism and precision a program cannot be told; None of a workload that it does not take."""
     try:
         found = export(design, target).unsaid
-    except InputError:
-        return None
+    except InputError as error:
+        refused = [Unsaid(format_path(p.path), p.found, "nothing") for p in error.problems]
+        return refused if all(one.path.startswith("parallelism.") for one in refused) else None
     return [one for one in found if one.path.startswith("parallelism.") or one.path == "workload.precision"]
 
 

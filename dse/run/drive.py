@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -43,8 +43,9 @@ def optimize(
     watcher: Watcher = WATCHER,
     proving: Proving | None = None,
 ) -> str:
-    """Runs a study into `folder`, or goes on with the one there; see `run_study`."""
-    return run_study(space, settings, RunFolder(folder, resume), watcher, proving)
+    """Runs a study into `folder`, or goes on with the one there, without reports; see `run_study`."""
+    with closing(RunFolder(folder, resume)) as place:
+        return run_study(space, settings, place, watcher, proving)
 
 
 def run_study(
@@ -52,8 +53,8 @@ def run_study(
 ) -> str:
     """Runs a study, kept at `place`; why it ended (a reason of `dse.study.stop`, `exhausted`, `interrupted`).
 
-    `proving` begins the certificate while it searches. What was evaluated is kept however it ends. Raises `InputError`
-    for input that cannot be used.
+    `proving` begins the certificate while it searches. What was evaluated is kept however it ends; the caller closes
+    the place, after what else is written there. Raises `InputError` for input that cannot be used.
     """
     try:
         return _run_study(space, settings, place, watcher, proving)
@@ -70,20 +71,19 @@ def _run_study(space: Space, settings: Settings, place: Place, watcher: Watcher,
     name = driver.sampler_name(space, settings)
     limits = _limits(space, settings)
     document = study_document(space, settings, name) | driver.noted(space, settings)
-    with ExitStack() as closing:
-        closing.callback(place.leave)
+    with ExitStack() as stack:
         known = place.earlier(space, document)
         document["trials"] = max(document["trials"], len(known))  # of a run that has more, all are repeated
-        closing.enter_context(compiled_ahead(settings.engine))
-        seed = driver.join(space, settings, document, closing)
+        stack.enter_context(compiled_ahead(settings.engine))
+        seed = driver.join(space, settings, document, stack)
         checkpoint = _checkpoint(limits, known, watcher) if driver.repeats else None
         sampler, checkpoint = _resumed_sampler(partial(driver.sampler, space, name, seed), name, checkpoint)
-        drive = driver.drive(space, settings, watcher, closing)
+        drive = driver.drive(space, settings, watcher, stack)
         log = place.begin(space, document)
         sampler.on_note = watcher.note
         if isinstance(sampler, Prover):
-            closing.callback(lambda prover: place.conclude(space, prover.proof()), sampler)
-        closing.callback(log.close)
+            stack.callback(lambda prover: place.conclude(space, prover.proof()), sampler)
+        stack.callback(log.close)
         watcher.start(name, len(known))
         study = Study(space, sampler, driver.ledger(settings, log, known, sampler), watcher.trial)
         if checkpoint is not None:

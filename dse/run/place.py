@@ -42,8 +42,8 @@ class Place(Protocol):
     def conclude(self, space: Space, proof: Mapping[str, Any]) -> None:
         """Keeps what the sampler has proved (`dse.search.base.Prover.proof`)."""
 
-    def leave(self) -> None:
-        """The run writes no more trials."""
+    def close(self) -> None:
+        """The run writes nothing more, reports neither."""
 
 
 @dataclass
@@ -88,8 +88,8 @@ class RunFolder:
         study = read_document(self.path / STUDY).data
         write_proof(self.path, proof, proof_identity(study, kept_trials(self.path, space.objectives)))
 
-    def leave(self) -> None:
-        """See `Place.leave`."""
+    def close(self) -> None:
+        """See `Place.close`."""
         self._lock.release()
 
 
@@ -118,19 +118,21 @@ class InMemory:
         """See `Place.conclude`."""
         self.proof = proof
 
-    def leave(self) -> None:
-        """See `Place.leave`."""
+    def close(self) -> None:
+        """See `Place.close`."""
 
 
-def next_free(folder: Path) -> Path:
-    """A name for an earlier run that makes room for a new one: `transformer1t.1`, then `transformer1t.2`, and so on.
+def make_room(folder: Path) -> Path:
+    """Rename the folder of an earlier run, for a new one: `transformer1t.1`, then `transformer1t.2`, and so on.
 
-    Raises `InputError` where that run still goes on.
+    The new name. Raises `InputError` where that run still goes on, or writes its reports.
     """
     number = 1
-    with FolderLock.held(folder):
+    with FolderLock.held(folder) as lock:
         while (candidate := folder.with_name(f"{folder.name}.{number}")).exists():
             number += 1
+        folder.rename(candidate)
+        lock.follow(candidate)
     return candidate
 
 

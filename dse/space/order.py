@@ -109,14 +109,14 @@ class _Ordered(NamedTuple):
 
 
 def _describe_fabric(found: _Ordered) -> Iterator[str]:
-    """What is wrong with a fabric of the catalogue that is not sold with its NPUs, and which ones are."""
+    """What is wrong with a cluster of a fabric of the catalogue that nobody sells, and of which fabrics it is sold."""
     npu, fabric = (found.cluster.get(key) for key in ("npu", "fabric"))
     if isinstance(fabric, str):
         others = {name: _order({**found.cluster, "fabric": name}) for name in catalog.section("fabrics")}
         sold = [name for name, order in others.items() if order and order.orderable]
-        suiting = f"; those that are: {', '.join(sold)}" if sold else ""
-        with_npu = npu if isinstance(npu, str) else "these NPUs"
-        yield f"fabric {fabric} is not sold with {with_npu}: {found.order.problems[0]}{suiting}"
+        suiting = f"; it is sold on: {', '.join(sold)}" if sold else ""
+        of_npu = npu if isinstance(npu, str) else "these NPUs"
+        yield f"such a cluster of {of_npu} on fabric {fabric} is not sold: {found.order.problems[0]}{suiting}"
 
 
 def _is_free(cluster: Any) -> bool:

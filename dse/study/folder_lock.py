@@ -48,6 +48,10 @@ class FolderLock:
             return
         self._lock = lock
 
+    def follow(self, folder: Path) -> None:
+        """The folder has another name now."""
+        self._folder = folder
+
     def release(self) -> None:
         """Give the right back, if it was taken, and leave nothing in the folder."""
         if self._lock is not None:
@@ -58,11 +62,11 @@ class FolderLock:
 
     @classmethod
     @contextmanager
-    def held(cls, folder: Path) -> Iterator[None]:
+    def held(cls, folder: Path) -> Iterator[FolderLock]:
         """The right to write into a folder for a while. Raises `InputError` as `acquire`."""
         lock = cls(folder)
         lock.acquire()
         try:
-            yield
+            yield lock
         finally:
             lock.release()

@@ -20,6 +20,7 @@ from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import State, TunedRecord
 from dse.space.objective import Objective
 from dse.study.stored import StoredTrial
+from simcore.result.form import is_result
 
 CREATE_STUDY, STUDY_ATTRIBUTE, CREATE_TRIAL = 0, 3, 4
 """Optuna's numbers of what a line does (`optuna.storages.journal.JournalOperation`)."""
@@ -97,6 +98,11 @@ def trial_line(worker: str, study: int, trial: StoredTrial, objectives: Sequence
     )
 
 
+_MOST_NUMBER = 2**63
+SMALLEST, LARGEST = 1e-300, 1e300
+"""Between these are the values of objectives, beside 0."""
+
+
 def _line(log: Mapping[str, Any]) -> bytes:
     return seal(json.dumps(log, separators=(",", ":")).encode())
 
@@ -125,7 +131,7 @@ def read_line(line: bytes, objectives: Sequence[Objective]) -> Any:
         _check_seal(line)
         log = json.loads(line)
         return _stored(log, objectives) if log["op_code"] == CREATE_TRIAL else log
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
 
 
@@ -145,9 +151,30 @@ def _stored(log: Mapping[str, Any], objectives: Sequence[Objective]) -> StoredTr
         error=attributes["error"],
         workloads=tuple(TunedRecord(**workload) for workload in attributes.get("workloads", ())),
     )
-    number, numbers = attributes["number"], [*outcome.values.values(), *outcome.violations.values()]
-    if not isinstance(number, int) or number < 0 or outcome.state not in get_args(State):
+    number = attributes["number"]
+    if type(number) is not int or not 0 <= number < _MOST_NUMBER or outcome.state not in get_args(State):
         raise ValueError("no trial")
-    if not all(isinstance(value, int | float) and not math.isnan(value) for value in numbers):
-        raise ValueError("no values of a trial")
+    _check_outcome(outcome)
     return StoredTrial(number, dict(attributes["params"]), outcome, attributes.get("draws"))
+
+
+def _check_outcome(outcome: Outcome) -> None:
+    """Raise `ValueError` where an outcome is none that an evaluation has: anybody may have written the file."""
+    for text in (outcome.key, outcome.cut_by or "", outcome.error or ""):
+        text.encode()  # without surrogates
+    parts: list[Outcome | TunedRecord] = [outcome, *outcome.workloads]
+    for part in parts:
+        numbers = [*part.values.values(), *part.violations.values()]
+        if not all(type(number) in (int, float) and not math.isnan(number) for number in numbers):
+            raise ValueError("no values of a trial")
+        if part.state != "cut" and not all(_is_sane(number) for number in part.values.values()):
+            raise ValueError("values that no design has")
+        if not (part.design is None or isinstance(part.design, dict)):
+            raise ValueError("no design")
+        if not (part.metrics is None or is_result(part.metrics)):
+            raise ValueError("no result")
+
+
+def _is_sane(value: float) -> bool:
+    """Whether a value is one that arithmetic and pictures can work with."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST

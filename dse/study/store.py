@@ -85,7 +85,7 @@ def _read_values(path: Path, known: Callable[[Any], dict[str, Any]]) -> dict[str
         return None
     try:
         return known(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         problem = Problem(
             (), "what a run of dse optimize wrote", f"a file that cannot be read ({error})", "run it again"
         )

@@ -102,7 +102,7 @@ def best_elsewhere(
     own = _own_best(record, near, machine_of)
     machines |= {name: [] for name in own if name not in machines}
     each = min(SIMULATIONS, most // max(1, min(MOST, len(machines))))
-    best: list[TrialRecord] = []
+    best: dict[str, TrialRecord] = {}  # by machine: before it is evaluated a design may not say its domains
     barred: dict[str, str] = {}
     for name, first in list(machines.items())[:MOST]:
         if not each and name not in own:
@@ -113,12 +113,15 @@ def best_elsewhere(
             barred[name] = ""
         elif found[0][0] == 0:
             known = _as_run(record, found[1], simulate) if climb.simulated < each else found[1]
-            best.append(replace(known, number=-1 - len(best)))
+            machine = machine_of(known.design)
+            if machine not in best or behind_knee(record, known.values) < behind_knee(record, best[machine].values):
+                best[machine] = known
         else:
             barred[name] = _why_barred(found[1], space, climb.limits_beyond(found[1]))
     open_stacks = template_count(space.template.get("software")) > 1  # else a stack is its machine's usual one
     stacks = _best_with_stacks(record, space, simulate, near, starts, each) if open_stacks else ()
-    return Elsewhere(tuple(best), barred, tuple(machines)[MOST:], stacks)
+    numbered = (replace(trial, number=-1 - place) for place, trial in enumerate(best.values()))
+    return Elsewhere(tuple(numbered), barred, tuple(machines)[MOST:], stacks)
 
 
 def _best_with_stacks(

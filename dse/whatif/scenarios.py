@@ -56,6 +56,8 @@ CONTENDERS = 60
 MOST = 120
 _NAMED, _LONGEST = 6, 40
 """Things that an assumption names at most, and characters of a name: shapes and layouts are counted."""
+_TELLING = 0.02
+"""Regrets that differ by less do not tell so few scenarios which design is to be built, on the front or behind it."""
 _DIGITS = 6
 """Digits of what is told: the last ones of an exponential differ between machines."""
 
@@ -244,10 +246,13 @@ def _robust(
 ) -> int:
     place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
     if (lost != lost[:, :1]).any(axis=(1, 2)).sum() <= 1:
-        return min(
-            numbers,
-            key=lambda n: (sure[n].regret_p90, -sure[n].least_kept, -sure[n].on_front, place.get(n, len(place))),
-        )
+
+        def key(number: int) -> tuple[float, ...]:
+            its = sure[number]
+            return its.regret_p90, -its.least_kept, -its.on_front, place.get(number, len(place))
+
+        best, on_front = min(numbers, key=key), min(place.keys() & {*numbers}, key=key)
+        return best if sure[best].regret_p90 < sure[on_front].regret_p90 - _TELLING else on_front
     behind = shortfall(record.losses(tuple(front)), lost)
     short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
     return min(short, key=lambda n: (short[n], -sure[n].least_kept, -sure[n].on_front, place[n]))

@@ -176,6 +176,8 @@ def _domain_problems(asked: Asked, node: Node) -> Iterator[Problem]:
     used = sum(axis.size > 1 for wire in asked.wires[: asked.inner] for axis in wire.axes())
     if used > sold.axes:
         yield problem(("dimensions",), f"{sold.axes} dimensions inside {node.name} at most", str(used))
+    if sold.cube is not None:
+        yield from _cube_problems(asked, node, sold.cube)
     domain, most = asked.domain, max(sold.domains)
     if domain > most:
         yield problem((*place, "size"), f"at most {most:,} NPUs that {node.name} joins without NICs", f"{domain:,}")
@@ -183,6 +185,22 @@ def _domain_problems(asked: Asked, node: Node) -> Iterator[Problem]:
         yield problem((*place, "size"), f"whole nodes, {node.size} NPUs each", f"domains of {domain}")
     elif asked.domains > 1 and not sold.sides and not any(domain <= size <= 2 * domain for size in sold.domains):
         yield problem((*place, "size"), f"domains of {listed(sold.domains)} NPUs, at least half full", str(domain))
+
+
+def _cube_problems(asked: Asked, node: Node, cube: int) -> Iterator[Problem]:
+    """Slices of a torus that are sold by whole cubes: smaller ones are parts of a cube, without links back."""
+    axes = [axis for wire in asked.wires[: asked.inner] for axis in wire.axes() if axis.size > 1]
+    shape = " x ".join(str(axis.size) for axis in axes)
+    if math.prod(axis.size for axis in axes) < cube**node.scale_up.axes:
+        if any(axis.size > cube for axis in axes):
+            expected = f"sides of at most {cube} where {node.name} joins less than {cube**node.scale_up.axes} NPUs"
+            yield problem(("dimensions",), expected, shape)
+        if any(axis.size > 2 and axis.topology != "mesh" for axis in axes):
+            expected = f"meshes: slices of less than {cube**node.scale_up.axes} NPUs of {node.name} have no links back"
+            yield problem(("dimensions",), expected, f"rings, {shape}")
+    elif len(axes) < node.scale_up.axes or any(axis.size % cube for axis in axes):
+        expected = f"{node.scale_up.axes} sides, each a multiple of {cube}, where {node.name} joins as many NPUs"
+        yield problem(("dimensions",), expected, shape)
 
 
 def _outer_problems(asked: Asked, node: Node) -> Iterator[Problem]:

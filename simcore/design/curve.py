@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from simcore.catalog.preset import part_named
 from simcore.design.library import Library
-from simcore.document.field import Count, Frozen, Precision, Share
+from simcore.document.field import Count, Frozen, Name, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Time
 
@@ -106,7 +106,7 @@ class CastCurve(Frozen):
 class Curve(Frozen):
     """How a generation of accelerators comes near its data sheet: one curve for all of its devices."""
 
-    name: str = ""
+    name: Name = ""
     products: dict[Precision, ProductCurve]
     """Matrix products by precision; one that is not here takes that of `SIMILAR`."""
     attention: AttentionCurve

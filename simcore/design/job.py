@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from simcore.design.parallelism import Parallelism
 from simcore.design.software import NamedSoftware
 from simcore.design.workload import AnyWorkload
-from simcore.document.field import Count, Frozen, Natural
+from simcore.document.field import Count, Frozen, Name, Natural
 
 Manner = Literal["packed", "spread", "by_rail"]
 
@@ -19,7 +19,7 @@ class Job(Frozen):
 
     model_config = ConfigDict(defer_build=True)  # as of a design
 
-    name: str | None = None
+    name: Name | None = None
     """What reports call it; unless given `job` and its number, from 0."""
     workload: AnyWorkload
     """What it runs."""

@@ -26,7 +26,7 @@ from pydantic import Field
 
 from simcore.catalog.preset import named
 from simcore.design.algorithm import AlgorithmName
-from simcore.document.field import Frozen
+from simcore.document.field import Frozen, Name
 from simcore.document.quantity import Bandwidth, Time
 
 _STANDS_FOR = {"send_recv": "all_to_all", "shift": "all_to_all", "broadcast": "all_gather"}
@@ -84,7 +84,7 @@ class LibraryKernel(Frozen):
 class Library(Frozen):
     """The kinds of collectives whose times were measured; the others cost what their links do."""
 
-    name: str = ""
+    name: Name = ""
     algorithm: AlgorithmName | None = None
     """Whose steps its collectives take, where the design names none; unless given, the topology's usual one."""
     algorithms: tuple[AlgorithmName, ...] = ()

@@ -12,7 +12,7 @@ from simcore import catalog
 from simcore.catalog.preset import named, preset
 from simcore.design.dimension import Dimension, Topology
 from simcore.design.npu import Npu
-from simcore.document.field import Count, Flag, Frozen
+from simcore.document.field import Count, Flag, Frozen, Name
 from simcore.document.quantity import Bandwidth, Power, Size
 from simcore.network import TOPOLOGIES
 
@@ -43,6 +43,8 @@ class ScaleUp(Frozen):
     """Dimensions that it has; of a torus each has its share of the links."""
     sides: tuple[Count, ...] = ()
     """Sizes that a dimension may have; unless given any."""
+    cube: Count | None = None
+    """Side of the cubes that larger domains are whole numbers of: these alone have links back to the first NPU."""
     in_network: Flag = False
     """Whether its switches can reduce."""
     trees: Count | None = None
@@ -87,7 +89,7 @@ class NodePower(Frozen):
 class Node(Frozen):
     """A server or a tray of NPUs, as it is sold."""
 
-    name: str = ""
+    name: Name = ""
     npu: tuple[str, ...] = Field(min_length=1)
     """Names of the NPUs of the catalogue that it is sold with."""
     size: Count

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from simcore.catalog.preset import named, part_named
 from simcore.design.compute import ComputeModel
 from simcore.design.curve import Curve
-from simcore.document.field import Count, Flag, Frozen, Precision, Share
+from simcore.document.field import Count, Flag, Frozen, Name, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, ComputeRate, Money, Power, Size, Time, Work
 
@@ -121,7 +121,7 @@ _WAIT = 0.15
 class Npu(Frozen):
     """An accelerator."""
 
-    name: str = ""
+    name: Name = ""
     platform: Platform = "cuda"
     """What programs it, which says the software that is made for it."""
     peak: dict[Precision, Annotated[ComputeRate, Field(gt=0)]]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcore.document.field import Count, Flag, Frozen
+from simcore.document.field import Count, Flag, Frozen, Name
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, Length, Money, Power
 
@@ -37,7 +37,7 @@ class PartPower(Frozen):
 class Part(Frozen):
     """One kind of part of a cluster."""
 
-    name: str = ""
+    name: Name = ""
     kind: PartKind
     rate: Annotated[Bandwidth, Field(gt=0)] | None = None
     """Rate of one port, each direction [B/s]; of storage, what a whole appliance reads."""

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from simcore.catalog.preset import named
 from simcore.design.dimension import Tier
 from simcore.design.part import PartPrice
-from simcore.document.field import Count, Factor, Flag, Frozen, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Name, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import BandwidthPrice, CapacityPrice, Duration, EnergyPrice, Money, PowerPrice
 from simcore.document.ranges import Ranges
@@ -32,7 +32,7 @@ class TierPrices(Frozen):
 class PriceList(Frozen):
     """What things cost: a network by its bandwidth (`network`), or nodes and parts by the piece."""
 
-    name: str = ""
+    name: Name = ""
     network: dict[Tier, TierPrices] = {}
     """Network elements by tier; a list of parts has none."""
     nodes: dict[str, PartPrice] = {}

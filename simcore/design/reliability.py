@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from simcore.catalog.preset import named, preset
-from simcore.document.field import Count, Flag, Frozen
+from simcore.document.field import Count, Flag, Frozen, Name
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, Duration, Time
 
@@ -74,7 +74,7 @@ class Restart(Frozen):
 class Reliability(Frozen):
     """What fails, how a job is saved and begun again, and which nodes stand by."""
 
-    name: str = ""
+    name: Name = ""
     mtbf: FailureTimes = FailureTimes()
     """Mean time between failures of one piece."""
     checkpoint: Checkpoint | None = None

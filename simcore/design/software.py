@@ -16,7 +16,7 @@ from pydantic import Field
 from simcore.catalog.preset import named, preset
 from simcore.collective.routed import Library
 from simcore.design.npu import UNNAMED, Npu, Platform, Programmed
-from simcore.document.field import Count, Factor, Flag, Frozen, Precision, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Name, Precision, Share
 from simcore.document.member import MemberOf
 from simcore.document.quantity import Size, Time
 from simcore.schedule import SCHEDULES
@@ -84,6 +84,8 @@ class OnlyWith(Frozen):
     """With several stages; the first value is the default of a key that the stack decides."""
     experts: Only = {}
     """With mixtures of experts."""
+    spread_experts: Only = {}
+    """With experts spread over NPUs (`expert` above 1)."""
 
 
 class OnNpus(Frozen):
@@ -100,7 +102,7 @@ class OnNpus(Frozen):
 class Software(Frozen):
     """A software stack that trains, or serves."""
 
-    name: str = ""
+    name: Name = ""
     trains: Flag = True
     """Whether it trains; else it serves alone."""
     transformers_alone: Flag = False
@@ -174,7 +176,7 @@ class Software(Frozen):
     only: Only = {}
     """Values that it has of a key of `parallelism`, where it has not all."""
     only_with: OnlyWith = OnlyWith()
-    """Values that it has of such keys with a pipeline, and for mixtures of experts."""
+    """Values that it has of such keys with a pipeline, for mixtures of experts, and with experts spread over NPUs."""
     on: OnNpus = OnNpus()
     """What it does otherwise on some NPUs."""
     interval: dict[Literal["dense", "moe", "served dense", "served moe"], tuple[float, float]] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from simcore.document.problem import Refusal
 
@@ -14,6 +14,15 @@ MOST = 10**12
 MOST_NPUS = 10**9
 """Largest number of NPUs of a cluster, and largest product of degrees."""
 
+
+def _check_printable(text: str) -> str:
+    """The text; raises `Refusal` where it has control characters, which would mean something where it is written."""
+    if text.isprintable():
+        return text
+    raise Refusal("printable characters on one line", repr(text))
+
+
+Name = Annotated[str, AfterValidator(_check_printable)]
 Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
 Natural = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Share = Annotated[float, Field(strict=True, gt=0, le=1)]

@@ -70,6 +70,8 @@ def stack_problems(design: Design) -> Iterator[Problem]:
         yield from _lacks(design, stack.only_with.pipeline, " with a pipeline")
     if design.workload.measured_as == "moe":
         yield from _lacks(design, stack.only_with.experts, " for mixtures of experts")
+    if p.expert > 1:
+        yield from _lacks(design, stack.only_with.spread_experts, " with experts spread over NPUs")
 
 
 def _lacks(design: Design, only: Only, where: str, without: tuple[str, ...] = ()) -> Iterator[Problem]:

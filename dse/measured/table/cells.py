@@ -21,6 +21,8 @@ from simcore.document.problem import Problem, suggest_nearest
 REQUIRED = (
     "device", "fabric", "seq", "npus", "global_batch", "microbatch", "tensor", "pipeline", "data", "measured_s",
 )  # fmt: skip
+LEAST_SECONDS = 1e-12
+"""Shortest measured time: the simulator counts in picoseconds."""
 SHAPE = ("hidden", "layers", "heads", "vocab")
 """What a row says of its model; `layers` beside a `model` cuts it."""
 USUAL: dict[str, Any] = {"interleave": 1, "recompute": "none", "zero": 0}
@@ -111,6 +113,13 @@ def _read_positive(name: str, text: str, devices: Devices) -> Any:
     except ValueError:
         number = math.nan
     return number if 0 < number < math.inf else Problem((name,), "a number above 0", f"'{text}'")
+
+
+def _read_seconds(name: str, text: str, devices: Devices) -> Any:
+    number = _read_positive(name, text, devices)
+    if isinstance(number, Problem) or number >= LEAST_SECONDS:
+        return number
+    return Problem((name,), f"a time of at least {LEAST_SECONDS:g} s", f"'{text}'")
 
 
 def _read_text(name: str, text: str, devices: Devices) -> str:
@@ -207,7 +216,7 @@ _READERS: dict[str, _Reader] = {
     "param_gather_dtype": _read_text,
     "tp_comm_overlap": _make_choice_reader(FLAGS),
     "cuda_graph": _make_choice_reader({**FLAGS, "full": True, "layer": True, "partial": True}),
-    "measured_s": _read_positive,
+    "measured_s": _read_seconds,
     "measured_memory_gib": _read_positive,
     "memory_kind": _make_names_reader("allocated", "reserved"),
     "notes": _read_text,

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.preset import preset, preset_name
 from simcore.design.workload import Workload
-from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen, Natural, Precision
+from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen, Name, Natural, Precision
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Size
 
@@ -42,7 +42,7 @@ _ALLOWED = {
 class Layer(Frozen):
     """One row of a table; see `docs/workloads.md` for what each kind needs."""
 
-    name: str = ""
+    name: Name = ""
     kind: Literal["gemm", "conv", "memory", "block"] = "gemm"
     """A matrix product, a convolution, an operator that moves memory, or rows that repeat together."""
     m: Count | None = None
@@ -143,7 +143,7 @@ def _convolved(size: int, kernel: int, stride: int, padding: int | None) -> int:
 class LayerTable(Frozen):
     """A model as its layers."""
 
-    name: str = ""
+    name: Name = ""
     layers: Annotated[tuple[Layer, ...], Field(min_length=1)]
     """The rows, or a file of them."""
     source: str = ""

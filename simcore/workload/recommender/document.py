@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.catalog.preset import preset, preset_name
 from simcore.design.workload import Workload
-from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen, Precision
+from simcore.document.field import OF_SOFTWARE, Count, Flag, Frozen, Name, Precision
 from simcore.document.problem import Refusal
 
 Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -17,7 +17,7 @@ Widths = Annotated[tuple[Count, ...], Field(min_length=1)]
 class Recommender(Frozen):
     """Two MLPs with an interaction of embeddings between them."""
 
-    name: str = ""
+    name: Name = ""
     dense_features: Count
     """Inputs of the bottom MLP."""
     bottom: Widths

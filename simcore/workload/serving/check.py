@@ -8,7 +8,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES, NARROW
 from simcore.document.problem import Path, Problem
 from simcore.schedule.base import MOST_CHUNKS
-from simcore.workload.rules import batch_problems, precision_problems, unused_problems
+from simcore.workload.rules import batch_problems, precision_problems, stack_problems, unused_problems
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.serving.weights import WEIGHT_BYTES
 from simcore.workload.sharding import sharding_problems
@@ -46,7 +46,9 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     yield from sharding_problems(design)
     yield from unused_problems(design, _UNUSED)
     yield from precision_problems(design)
+    yield from stack_problems(design)
     yield from expert_problems(design, model)
+    yield from _block_problems(design)
     if workload.precision in NARROW and "bf16" not in design.cluster.npu.peak:
         known = ", ".join(design.cluster.npu.peak)
         expected = f"one that the NPU computes in ({known}); attention stays in bf16 beside {workload.precision}"
@@ -76,6 +78,27 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     if model.position == "learned" and length > model.sequence_length:
         expected = f"prompt and output of at most {model.sequence_length} tokens together"
         yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")
+
+
+BLOCK = 128
+"""Rows and columns of a block of weights that has a scale of its own in `fp8_block` (DeepSeek-V3, arXiv 2412.19437)."""
+
+
+def _block_problems(design: Design) -> Iterator[Problem]:
+    """A tensor group cuts weights between their blocks: servers refuse others (vllm, issue 17569)."""
+    workload, p = InferenceWorkload.of(design.workload), design.parallelism
+    if workload.precision != "fp8_block":
+        return
+    model, moe = workload.model, workload.model.mixture_of_experts
+    widths = {"feed-forward width": model.ffn if model.dense_layers or moe is None else 0}
+    if moe is not None:
+        widths |= {"width of experts": moe.feed_forward, "width of shared experts": moe.shared_feed_forward}
+    for what, width in widths.items():
+        if width % (BLOCK * p.tensor) and width % p.tensor == 0:
+            expected = f"a degree that cuts the {what} ({width}) into multiples of the blocks' {BLOCK}"
+            fix = "choose a smaller one, or fp8, whose scales are of whole tensors"
+            path: Path = ("parallelism", "tensor")
+            yield Problem(path, expected, str(p.tensor), fix, rule="tensor divides the blocks")
 
 
 def _pass_problems(design: Design) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from simcore.design.workload import GivenWorkload
-from simcore.document.field import Count, Frozen
+from simcore.document.field import Count, Frozen, Name
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Size, Time
 
@@ -38,7 +38,7 @@ class Pass(NamedTuple):
 class TimedLayer(Frozen):
     """One row of a table, of an NPU."""
 
-    name: str = ""
+    name: Name = ""
     repeat: Count = 1
     """Rows like this one in a row."""
     forward: Duration = 0.0

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from simcore.catalog.preset import named
 from simcore.collective.routed import Routing
-from simcore.document.field import Count, Flag, Frozen, Natural
+from simcore.document.field import Count, Flag, Frozen, Name, Natural
 from simcore.workload.transformer.window import Window
 
 MOST_LAYERS = 100_000
@@ -68,7 +68,7 @@ class MixtureOfExperts(Frozen):
 class Transformer(Frozen):
     """A decoder-only transformer by its shape."""
 
-    name: str = ""
+    name: Name = ""
     hidden: Count
     """Width of the hidden states."""
     layers: Annotated[Count, Field(le=MOST_LAYERS)]

@@ -15,7 +15,7 @@ from dse.evaluate.evaluate import Outcome
 from dse.report.tables import csv_text, trials_table
 from dse.run.document import differences, open_space, open_study
 from dse.run.drive import optimize
-from dse.run.place import next_free
+from dse.run.place import make_room
 from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.space.space import Space, load_space
@@ -170,7 +170,7 @@ def test_a_folder_that_a_run_writes_to_is_refused_and_free_when_it_ends(tmp_path
     with FolderLock.held(tmp_path), pytest.raises(InputError, match="wait until it ends"):
         run(space(), tmp_path, trials=9, resume=resume)
     with FolderLock.held(tmp_path), pytest.raises(InputError, match="wait until it ends"):
-        next_free(tmp_path)
+        make_room(tmp_path)
     run(space(), tmp_path, trials=9, resume=resume)
     assert len(load_record(tmp_path).trials) == 9
     assert not list(tmp_path.glob(".*"))

@@ -59,9 +59,9 @@ def test_a_fabric_that_is_not_sold_with_its_npus_is_said_with_those_that_are() -
     document = tiny(cluster=named, parallelism={"data": 64}, system={})
     (said,) = space(document).notices
     assert said.startswith(
-        "fabric dgx-h100 is not sold with a100-80gb: cluster.dimensions[0].bandwidth: expected 300 GB/s"
+        "such a cluster of a100-80gb on fabric dgx-h100 is not sold: cluster.dimensions[0].bandwidth: expected 300 GB/s"
     )
-    assert "dgx-a100" in (those := said.rpartition("those that are: ")[2].split(", "))
+    assert "dgx-a100" in (those := said.rpartition("it is sold on: ")[2].split(", "))
     assert not {"dgx-h100", "dgx-b200"} & {*those}
     assert space({**document, "cluster": {**named, "fabric": "dgx-a100"}}).notices == ()
     assert space({**document, "hypothetical": True}).notices == ()

@@ -88,7 +88,7 @@ CHANGES = [
     ("constraints: [fits]", "constraints: [parallelism.tensr <= 4]", "constraints[0]", ["mean 'parallelism.tensor'?"]),
     ("constraints: [fits]", "constraints: [workload.precision <= 4]", "constraints[0]", ["numbers", "'fp16' beside 4"]),
     ("constraints: [fits]", "constraints: [workload.precision == 4]", "constraints[0]", ["numbers", "'fp16' beside 4"]),
-    ("seed: 0", "gap: 2", "study.gap", ["at most 1"]),
+    ("seed: 0", "gap: 2", "study.gap", ["less than 1"]),
     ("constraints: [fits]", "constraints: ['cost.total / 0 <= 4']", "constraints[0]", ["a divisor other than 0"]),
     ("constraints: [fits]", "constraints: [\"memory.peak <= '80 GiB'\"]", "constraints[0]", ["number"]),
     ("recompute: none", "recompute: {expr: zero.x}", "parallelism.recompute", ["a path of the document", "zero.x"]),

@@ -7,6 +7,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +19,7 @@ from dse.run.drive import optimize
 from dse.run.record import load_record
 from dse.run.settings import Settings
 from dse.study.journal import JOURNAL, read_trials
+from dse.study.optuna_file import seal, unseal
 from simcore.document.problem import InputError, InputWarning
 
 TRIALS = 12
@@ -73,6 +75,43 @@ def test_a_damaged_line_costs_its_trial_and_is_named_with_its_file(damaged: Path
     change(damaged, 6, HOW[how])
     with pytest.warns(InputWarning, match=rf"{damaged / JOURNAL}: line 6: .* a damaged line"):
         assert numbers(damaged) == [n for n in range(TRIALS) if n != 3]
+
+
+WRONG: dict[str, tuple[tuple[str, ...], Any]] = {
+    "a key that is none": (("user_attrs", "key"), [1]),
+    "half a letter": (("user_attrs", "key"), "\ud800"),
+    "an error that is no text": (("user_attrs", "error"), {"a": 1}),
+    "a rule that is no text": (("user_attrs", "cut_by"), [1]),
+    "a number beyond all": (("user_attrs", "number"), 10**30),
+    "a number that is a flag": (("user_attrs", "number"), True),
+    "a design that is text": (("user_attrs", "design"), "x"),
+    "results that are text": (("user_attrs", "metrics"), "x"),
+    "results without anything": (("user_attrs", "metrics"), {}),
+    "a network that is text": (("user_attrs", "metrics", "network"), "abc"),
+    "an MFU that is text": (("user_attrs", "metrics", "mfu"), "<b>"),
+    "a value beyond all": (("values",), [float("inf")]),
+    "a value that no float holds": (("values",), [10**400]),
+    "a value that is a flag": (("values",), [True]),
+    "a value next to nothing": (("values",), [1e-320]),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_line_that_anybody_wrote_costs_its_trial_too(damaged: Path, wrong: str) -> None:
+    """With a checksum of its own: that tells of damage, not of who wrote it."""
+    path, value = WRONG[wrong]
+
+    def rewrite(line: bytes) -> bytes:
+        its = place = json.loads(unseal(line))
+        for key in path[:-1]:
+            place = place[key]
+        assert path[-1] in place
+        place[path[-1]] = [*value, *place["values"][1:]] if path == ("values",) else value
+        return seal(json.dumps(its, separators=(",", ":")).encode())
+
+    change(damaged, 5, rewrite)
+    with pytest.warns(InputWarning, match=r"line 5"):
+        assert [t.number for t in load_record(damaged).trials] == [n for n in range(TRIALS) if n != 2]
 
 
 @pytest.mark.parametrize("lines", [(6,), (1,), (1, 2, 3, 14), (2, 5)])

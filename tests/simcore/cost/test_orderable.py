@@ -90,9 +90,30 @@ def test_a_part_of_one_node_can_be_used_but_not_of_several() -> None:
 
 
 def test_a_side_of_a_slice_of_tpus_has_the_sizes_that_are_sold() -> None:
-    ring = {"topology": "ring", "bandwidth": "100 GB/s", "latency": "1 us", "tier": "node"}
-    assert order({**ring, "size": 4}, {**ring, "size": 8}, npu="tpu-v4").orderable is True
-    assert places(order({**ring, "size": 4}, {**ring, "size": 5}, npu="tpu-v4")) == {"dimensions.1.size"}
+    mesh = {"topology": "mesh", "bandwidth": "100 GB/s", "latency": "1 us", "tier": "node"}
+    assert order({**mesh, "size": 4}, {**mesh, "size": 8}, npu="tpu-v5e").orderable is True
+    assert places(order({**mesh, "size": 4}, {**mesh, "size": 5}, npu="tpu-v5e")) == {"dimensions.1.size"}
+
+
+@pytest.mark.parametrize(
+    ("topology", "shape", "sold"),
+    [
+        ("mesh", (2, 4, 4), True),
+        ("ring", (2, 4, 4), False),  # a part of a cube has no links back
+        ("mesh", (4, 8), False),
+        ("ring", (4, 4, 4), True),
+        ("ring", (4, 8, 16), True),
+        ("ring", (16, 16), False),
+        ("ring", (2, 8, 16), False),
+    ],
+)
+def test_slices_of_a_torus_of_three_axes_are_whole_cubes_or_parts_of_one(
+    topology: str, shape: tuple[int, ...], sold: bool
+) -> None:
+    """As Google's documentation has it; two axes of a v4 would be a pod of v5e, with a third of the links unused."""
+    axis = {"topology": topology, "bandwidth": "100 GB/s", "latency": "1 us", "tier": "node"}
+    found = order(*({**axis, "size": size} for size in shape), npu="tpu-v4")
+    assert (found.orderable, places(found)) == (sold, set() if sold else {"dimensions"})
 
 
 def test_memory_is_the_sizes_that_are_sold() -> None:

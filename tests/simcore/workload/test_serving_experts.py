@@ -289,10 +289,10 @@ def test_a_graph_has_the_experts_of_a_server_too() -> None:
 
 @pytest.mark.parametrize("model", ["experts", "both"])
 def test_a_tensor_group_sums_up_experts_once_a_token(model: str) -> None:
-        layers = [its for its in program.parts[program.part_of[token]].forward if its.name == "layer"]
+    """Routed and shared ones together (vLLM): a layer reduces its tokens twice, however many experts these have."""
     program = program_of(design(4, model=model, parallelism={"tensor": 4}))
     for token, tokens in ((0, 4 * 64), (1, 4)):
-        layers = [s for s in program.parts[program.part_of[token]].forward if s.name == "layer"]
+        layers = [its for its in program.parts[program.part_of[token]].forward if its.name == "layer"]
         assert len(layers) == 2  # dense, and with experts
         for layer in layers:
             sent = [(op.kind, op.group, op.size) for op in layer.operators if isinstance(op, Start)]
