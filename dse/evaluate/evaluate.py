@@ -118,10 +118,11 @@ class Evaluator:
         """The outcome of one design of sound form."""
         try:
             return self._evaluate(design)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an engine that ends the process has failed, and ends nothing else
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{frame.name}, line {frame.lineno}"
-            text = f"{type(error).__name__}: {error} (in {where})"
+            said = f"{type(error).__name__}: {error} (in {where})"
+            text = said.encode(errors="replace").decode()  # half a letter, as of a file's name, no journal takes
             return Outcome(design.key, "failed", {}, self._unknown_values(), design.document(), error=text)
 
     def failure_outcome(self, document: Mapping[str, Any], text: str) -> Outcome:

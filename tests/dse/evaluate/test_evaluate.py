@@ -172,6 +172,16 @@ def test_an_engine_that_raises_makes_a_failed_outcome_that_says_what_was_raised(
         assert (outcome.values == {}) == failed
 
 
+@pytest.mark.parametrize("raised", [SystemExit(5), ValueError("half a letter: \ud800"), OSError("b\udcff")])
+def test_an_engine_that_ends_the_process_or_says_what_no_file_takes_fails_its_design(raised: BaseException) -> None:
+    def ends(design: Design) -> Result:
+        raise raised
+
+    for outcome in evaluated(space(), ends):
+        assert outcome.state == "failed"
+        assert type(raised).__name__ in (outcome.error or "").encode().decode()
+
+
 def test_an_interruption_is_no_failure_of_a_design() -> None:
     def interrupted(design: Design) -> Any:
         raise KeyboardInterrupt

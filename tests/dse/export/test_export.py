@@ -7,7 +7,7 @@ import pytest
 from designs_to_export import DENSE, EXPERTS, dense, drawn, refused
 
 from dse.export import TARGETS, export
-from dse.export.command_line import read_script
+from dse.export.command_line import Arguments, read_script, script
 from dse.export.compare import read_back
 from dse.export.megatron_rules import overlaps_sends
 from simcore.check.load import design_from
@@ -427,3 +427,27 @@ def test_eight_bits_are_a_converter_of_torchtitans_configuration(precision: str,
     assert not any(entry.path == "workload.precision" for entry in exported.unsaid)
     notes = list(TARGETS["torchtitan"].notes(design))
     assert any(note.startswith("workload.precision (fp8): a converter") for note in notes) == said
+
+
+def test_a_comment_of_a_script_is_one_line_whatever_is_in_it() -> None:
+    text = script(["a\ntouch pwned\r\n#", "b\u2028c"], ["true"], Arguments())
+    assert text.splitlines()[:3] == ["#!/usr/bin/env bash", "# a touch pwned #", "# b c"]
+    assert [line for line in text.split("\n") if line and not line.startswith("#")] == ["exec true \\", '  "$@"']
+
+
+@pytest.mark.parametrize("where", ["npu", "software", "model"])
+def test_a_name_that_would_be_a_command_is_refused(where: str) -> None:
+    name = "h100\ntouch pwned\n#"
+    its: dict[str, Any] = {
+        "workload": {"model": "llama3-8b", "global_batch": 8},
+        "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 8},
+        "software": "megatron-core",
+    }
+    if where == "npu":
+        its["cluster"]["npu"] = {"base": "h100-80gb", "name": name}
+    elif where == "software":
+        its["software"] = {"base": "megatron-core", "name": name}
+    else:
+        its["workload"]["model"] = {"base": "llama3-8b", "name": name}
+    with pytest.raises(InputError, match="name: expected printable characters on one line"):
+        design_from(its)

@@ -176,6 +176,24 @@ def test_a_folder_that_a_run_writes_to_is_refused_and_free_when_it_ends(tmp_path
     assert not list(tmp_path.glob(".*"))
 
 
+def test_an_earlier_run_makes_room_under_a_free_name_and_leaves_no_lock(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    for number in (1, 2):
+        run(space(), folder, trials=5)
+        assert make_room(folder) == tmp_path / f"small.{number}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.1", "small.2"]
+    assert not list(tmp_path.glob("*/.*"))
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/escaped", "..", "", "a\nb", "a\\b", "\x1b[31m", 300 * "a"])
+def test_a_name_that_is_no_folder_below_the_runs_is_refused(tmp_path: Path, name: str) -> None:
+    run(space(), tmp_path, trials=5)
+    document = yaml.safe_load((tmp_path / STUDY).read_text())
+    (tmp_path / STUDY).write_text(yaml.safe_dump({**document, "name": name}))
+    with pytest.raises(InputError, match="expected the name of a folder, without a path"):
+        open_space(str(tmp_path / STUDY))
+
+
 def test_a_folder_without_a_study_cannot_be_resumed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="drop --resume"):
         run(space(), tmp_path, resume=True)
