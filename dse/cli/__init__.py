@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import io
 import os
 import re
 import sys
@@ -159,6 +160,9 @@ def _own_warnings() -> Iterator[None]:
 def entry() -> NoReturn:
     """The console script."""
     gc.set_threshold(*COLLECTED)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without these letters shows others, and no traceback
     status = main()
     if status in STATUS.values():  # no exit handler may wait for interrupted work
         with contextlib.suppress(OSError):

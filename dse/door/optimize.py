@@ -21,6 +21,7 @@ from dse.run.settings import settle
 from dse.space.space import Space, load_space
 from dse.study.watch import WATCHER, Watcher
 from dse.whatif.subject import Study
+from simcore.document.problem import InputError, Problem
 
 
 @as_arguments()
@@ -62,6 +63,7 @@ def optimize(
     `InputError` with everything that is wrong with the space and with what is asked for.
     """
     asked = check_options({"trials": trials, "sampler": sampler, "seed": seed, "jobs": jobs, **options})
+    _check_folder(folder, asked["resume"])
     loaded, earlier = _open(space)
     settings = settle(loaded, earlier, asked)
     place = InMemory() if folder is None else RunFolder(Path(folder), asked["resume"])
@@ -77,6 +79,14 @@ def optimize(
             record = record_of(loaded, place.document, found, place.proof, note=shown.note, prove=prove)
             return Run(record, ended, Study(loaded, settings.engine))
         return _reported(place.path, ended, shown, proving)
+
+
+def _check_folder(folder: str | Path | None, resume: bool) -> None:
+    """Raise `InputError` for a folder that has no name, and where there is none to go on with."""
+    if folder is None and resume:
+        raise InputError([Problem(("resume",), "a folder with a study to go on with", "none", "give folder")])
+    if folder is not None and (not str(folder) or "\0" in str(folder)):
+        raise InputError([Problem(("folder",), "the name of a folder", repr(str(folder)))])
 
 
 def _open(space: Space | str | Path | Mapping[str, Any]) -> tuple[Space, Mapping[str, Any] | None]:

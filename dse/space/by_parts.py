@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.space.hole import Choice, Split
+from dse.space.hole import Choice, splits_bandwidth
 from simcore import catalog
 from simcore.document.problem import Problem
 
@@ -21,13 +21,7 @@ def is_by_parts(cost: Any) -> bool:
 
 def split_problems(template: Mapping[str, Any]) -> Iterator[Problem]:
     """The split of a budget of bandwidth that a list of parts does not price."""
-    if is_by_parts(template.get("cost")) and _is_split(template.get("cluster")):
+    if is_by_parts(template.get("cost")) and splits_bandwidth(template.get("cluster")):
         expected, found = "NICs, which a list of parts prices", "a split of free bandwidths"
         fix = "give 'nics' and 'nic_bandwidth' in the dimensions, or a linear price list such as libra"
         yield Problem(("cluster", "bandwidth"), expected, found, fix)
-
-
-def _is_split(cluster: Any) -> bool:
-    if isinstance(cluster, Choice):
-        return any(map(_is_split, cluster.alternatives))
-    return isinstance(cluster, Mapping) and isinstance(cluster.get("bandwidth"), Split)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, get_args
@@ -252,6 +252,13 @@ class Split:
     def units(self, budget: str) -> int:
         """Whole steps in a budget."""
         return int(parse_quantity(budget, "bandwidth") / self.step + 1e-9)
+
+
+def splits_bandwidth(cluster: Any) -> bool:
+    """Whether the template of a cluster, or of one of several, shares a budget of bandwidth."""
+    if isinstance(cluster, Choice):
+        return any(map(splits_bandwidth, cluster.alternatives))
+    return isinstance(cluster, Mapping) and isinstance(cluster.get("bandwidth"), Split)
 
 
 def is_share(name: str) -> bool:

@@ -19,7 +19,7 @@ from dse.space.constraint import Constraint
 from dse.space.draw import InfiniteError, Odometer, RandomDraw
 from dse.space.expression import Expression
 from dse.space.fill import fill_template
-from dse.space.hole import Choice, Split
+from dse.space.hole import Choice, splits_bandwidth
 from simcore import catalog
 from simcore.cost.orderable import Order, order_of
 from simcore.design.cluster import Cluster
@@ -86,7 +86,7 @@ def stance_of(template: Mapping[str, Any], said: bool | None) -> Stance:
     """What orders mean to a space of sound form that has `said` whether it is hypothetical."""
     if said:
         return Stance("said")
-    if said is None and _is_free(template["cluster"]):
+    if said is None and splits_bandwidth(template["cluster"]):
         return Stance("free")
     seen: dict[bool | None, _Ordered] = {}
     whole = _ask(template, seen)
@@ -117,13 +117,6 @@ def _describe_fabric(found: _Ordered) -> Iterator[str]:
         suiting = f"; it is sold on: {', '.join(sold)}" if sold else ""
         of_npu = npu if isinstance(npu, str) else "these NPUs"
         yield f"such a cluster of {of_npu} on fabric {fabric} is not sold: {found.order.problems[0]}{suiting}"
-
-
-def _is_free(cluster: Any) -> bool:
-    """Whether a cluster, or one of several, shares a budget of bandwidth."""
-    if isinstance(cluster, Choice):
-        return any(map(_is_free, cluster.alternatives))
-    return isinstance(cluster, Mapping) and isinstance(cluster.get("bandwidth"), Split)
 
 
 def _ask(template: Mapping[str, Any], seen: dict[bool | None, _Ordered]) -> bool:

@@ -108,7 +108,7 @@ def layers_seconds(design: Design, known: dict[Hashable, float]) -> float:
     p, layers = design.parallelism, kind_of(design.workload).layers(design)
     if layers is None:
         return 0.0
-    least = _least_layer(design, layers, known, _operators_time, times_of(design).seconds)
+    least = _least_layer(layers, known, _operators_time, times_of(design).seconds)
     even = design.microbatches * layers.total / p.pipeline
     order = ORDERS[p.schedule]
     around = p.pipeline - 1 if order.flushes and not order.splits else 0
@@ -121,13 +121,12 @@ def layers_joules(design: Design, known: dict[Hashable, float]) -> float:
     layers = kind_of(design.workload).layers(design)
     if layers is None:
         return 0.0
-    least = _least_layer(design, layers, known, _computed, joules_of(design, times_of(design).seconds))
+    least = _least_layer(layers, known, _computed, joules_of(design, times_of(design).seconds))
     joules = layers.total / design.parallelism.pipeline * design.microbatches * least
     return joules * SAFE - draws_of(design).tensor * 1e-9
 
 
 def _least_layer(
-    design: Design,
     layers: LayersAlone,
     known: dict[Hashable, float],
     total: Callable[[Iterable[Operator], Time], float],

@@ -62,8 +62,18 @@ def attention_machine(npu: Npu, curve: AttentionCurve, memory: float, peak: floa
     assert npu.multiprocessors is not None  # checked at the door
     rate = npu.sustained * peak / (2.0 * npu.multiprocessors)
     loading, streaming = npu.memory.bandwidth * curve.memory, npu.memory.bandwidth * memory
-    shares = (curve.limit, curve.softmax, curve.depth, curve.wave, curve.backward)
-    return AttentionMachine(float(npu.multiprocessors), *shares, rate, loading, streaming, curve.kernel)
+    return AttentionMachine(
+        multiprocessors=float(npu.multiprocessors),
+        limit=curve.limit,
+        softmax=curve.softmax,
+        depth=curve.depth,
+        wave=curve.wave,
+        backward=curve.backward,
+        rate=rate,
+        loading=loading,
+        streaming=streaming,
+        kernel=curve.kernel,
+    )
 
 
 def decodes_keys(queries: float, keys: float) -> bool:
@@ -99,6 +109,7 @@ def attention_times(machine: AttentionMachine, shapes: Floats, moved: Floats) ->
 @compiled
 def _time(shape: Floats, moved: float, machine: Floats) -> Any:
     heads, queries, keys, work, back = shape[0], shape[1], shape[2], shape[3], shape[4]
+    # The fields of `AttentionMachine`, in their order.
     multiprocessors, limit, softmax, depth, wave = machine[0], machine[1], machine[2], machine[3], machine[4]
     backward, rate, loading, streaming, kernel = machine[5], machine[6], machine[7], machine[8], machine[9]
     few = queries <= ROWS and keys >= LEAST_KEYS

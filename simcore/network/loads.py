@@ -76,6 +76,8 @@ def crossings_of(block: Pooled, size: int, source: Ints, target: Ints) -> Crossi
         if ends not in known:
             known[ends] = _way(block, size, *ends)
         rows.append((number, *known[ends]))
+    if len(known) > _MOST_WAYS:
+        known.clear()
     message = np.concatenate([np.full(len(pool), number) for number, pool, _, _ in rows])
     pool, share = (np.concatenate([row[column] for row in rows]) for column in (1, 2))
     return Crossings(message, pool, share, np.array([row[3] for row in rows]))
@@ -83,6 +85,10 @@ def crossings_of(block: Pooled, size: int, source: Ints, target: Ints) -> Crossi
 
 _Way = tuple[Ints, Floats, float]
 """The links between two NPUs, the share of a message on each, and the hops of the longest way."""
+
+
+_MOST_WAYS = 1 << 16
+"""Pairs of NPUs whose ways are kept, of each of the latest dimensions: tens of megabytes."""
 
 
 @lru_cache(maxsize=16)

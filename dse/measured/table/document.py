@@ -43,7 +43,7 @@ def row_document(values: Values) -> dict[str, Any]:
         parallelism["schedule"] = values["schedule"]
     parallelism |= {
         **_recompute_section(values, parallelism, workload["model"]),
-        **_expert_section(values, parallelism),
+        **_expert_section(values),
         **_context_section(workload["model"], parallelism),
         **_end_layers(workload["model"]["layers"], parallelism, values),
     }
@@ -94,7 +94,7 @@ def _recompute_section(values: Values, parallelism: Mapping[str, Any], model: Ma
     return section
 
 
-def _expert_section(values: Values, parallelism: Mapping[str, Any]) -> dict[str, Any]:
+def _expert_section(values: Values) -> dict[str, Any]:
     """The tensor degree of experts, and their degree where it is beyond data x context."""
     beyond = _BEYOND.search(values.get("notes", ""))
     if beyond:

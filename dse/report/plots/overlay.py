@@ -18,7 +18,7 @@ from dse.evaluate.record import TrialRecord
 from dse.report.plots import style
 from dse.report.plots.fronts import Fronts, RunFront
 from dse.report.points import Kind, Window, best_so_far, staircase, time_ends, window
-from dse.report.units import Scale, format_number, format_with_unit, label, shorten_text
+from dse.report.units import format_number, format_with_unit, label, shorten_text
 
 _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p")
 _HALO: dict[str, Any] = {"s": 190, "facecolors": "none", "edgecolors": style.INK, "linewidths": 1.0, "zorder": 6}
@@ -50,7 +50,7 @@ def _draw_panels(data: Fronts, pairs: Sequence[tuple[int, int]]) -> Figure:
             (axes.set_xlabel if which == "x" else axes.set_ylabel)(title, labelpad=6)
         for index, run in enumerate(data.runs):
             _draw_run(axes, data, index, run, pair)
-        _draw_bounds(axes, data, pair, windows, units)
+        _draw_bounds(axes, data, pair, windows)
     _draw_names(figure, data, height)
     _write(figure, data)
     return figure
@@ -114,9 +114,7 @@ def _draw_intervals(
             draw(y if axis == "x" else x, *ends, color=colour, alpha=0.18, linewidth=3, zorder=2, capstyle="butt")
 
 
-def _draw_bounds(
-    axes: Axes, data: Fronts, pair: tuple[int, int], windows: Sequence[Window], units: Sequence[Scale]
-) -> None:
+def _draw_bounds(axes: Axes, data: Fronts, pair: tuple[int, int], windows: Sequence[Window]) -> None:
     for line, at in zip((axes.axvline, axes.axhline), pair, strict=True):
         name = data.runs[0].record.objectives[at].name
         for index, run in enumerate(data.runs):

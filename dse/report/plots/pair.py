@@ -41,7 +41,7 @@ def draw(record: StudyRecord, summary: Summary) -> Figure:
         style.set_axis(axes, which, limits, unit)
         (axes.set_xlabel if which == "x" else axes.set_ylabel)(style.axis_title(objective, unit), labelpad=7)
     _draw_robust(axes, objectives, record, summary)
-    _draw_knee(axes, record, summary, windows, units)
+    _draw_knee(axes, record, summary, units)
     if not any(shown.values()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="#52606D")
     style.draw_legend(figure, (0.765, 0.87), record, summary, shown, bound=any(lines))
@@ -129,7 +129,7 @@ def _draw_robust(axes: Axes, objectives: tuple[Objective, ...], record: StudyRec
         axes.scatter(*([robust.values[objective.name]] for objective in objectives), zorder=6.5, **style.ROBUST)
 
 
-def _draw_knee(axes: Axes, record: StudyRecord, summary: Summary, windows: list[Window], units: list[Scale]) -> None:
+def _draw_knee(axes: Axes, record: StudyRecord, summary: Summary, units: list[Scale]) -> None:
     knee = next((trial for trial in summary.front if trial.number == summary.knee), None)
     if knee is None:
         return

@@ -197,7 +197,7 @@ def _phase_loads(
 ) -> Iterator[Load]:
     part, time = phase.part, phase_time(carried.block, phase)
     if is_in_switches(carried.block, phase):
-        for its, sent in _count_trees(carried, phase, classes, wires).items():
+        for its, sent in _count_trees(phase, classes, wires).items():
             yield _as_load(its, phase, sent, time, wires)
         return
     traffic = phase_traffic(phase.algorithm, phase.kind, part.members, carried.block.shape(part))
@@ -229,7 +229,7 @@ def is_in_switches(block: Block, phase: PhaseKind) -> bool:
     return phase_cost(phase.algorithm, block, phase.kind, phase.part, phase.in_network).in_switch
 
 
-def _count_trees(carried: Carried, phase: PhaseKind, classes: Ints, wires: Wires) -> dict[int, _Bytes]:
+def _count_trees(phase: PhaseKind, classes: Ints, wires: Wires) -> dict[int, _Bytes]:
     """What each class has of the trees that its NPUs are in."""
     nodes = nodes_of(phase)
     found = tree_loads(wires, phase.kind, nodes, classes[nodes])
