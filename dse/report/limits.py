@@ -22,8 +22,8 @@ _TOLD = 0.95
 """A limit that a design keeps in at least such a share of the scenarios is not told."""
 _DIFFERENCES = 4
 """What is told at most of a design that is surer to keep a limit."""
-_PREDICTED = {"memory.peak", "memory.reserved"}
-"""Known before simulation, and not for sure."""
+_SURE = {"staleness", "npus", "racks", "memory.capacity"}
+"""Metrics that a design says itself."""
 _MEAN_POWER = {"power", "power.mean"}
 
 
@@ -87,8 +87,7 @@ def _describe_other(trial: TrialRecord, other: TrialRecord) -> str:
 
 def _may_move(limit: Constraint) -> bool:
     """Whether a design may miss a limit that it keeps: what follows from its own keys alone is as sure as they are."""
-    its = {name: METRICS[name] for name in limit.metrics}
-    return any(name in _PREDICTED or metric.scope == "run" or metric.moves for name, metric in its.items())
+    return not _SURE.issuperset(limit.metrics)
 
 
 def describe_near_limits(trial: TrialRecord) -> str:

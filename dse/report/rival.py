@@ -52,12 +52,13 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     points, size, far = _distances(record, trial, rivals)
     place = _nearest_that_runs([rival for rival, _ in rivals], far)
     (rival, name), lead = rivals[place], "closest rival:"
-    if far[place] >= _FAR:
-        beside = "beside other machines, " if _is_machine_near(record, summary, points[0], size) else ""
-        lead = f"{beside}no rival is near; the closest is"
     changes = [_against(o, summary, trial, rival) for o in record.objectives]
     worse = points[1 + place] > points[0]
     doubts = [_NEAR_TEXT in text for text, is_worse in zip(changes, worse, strict=True) if is_worse]
+    as_good = bool(doubts) and all(doubts)
+    if far[place] >= _FAR and not as_good:
+        beside = "beside other machines, " if _is_machine_near(record, summary, points[0], size) else ""
+        lead = f"{beside}no rival is near; the closest is"
     machine = (
         headline(rival.decided_document, ("NPUs",)) if machine_of(rival.design) != machine_of(trial.design) else ""
     )
@@ -65,17 +66,16 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     named = f"trial {rival.number}{f' ({name})' if name else ''}, {', '.join(changes)}"
     if runs_otherwise(rival):
         return f"{lead} {named}, which its stack does not run as it is"
-    as_good = doubts and all(doubts) and far[place] < _FAR
     return f"{lead} {named}{': as good a choice until both are measured' if as_good else ''}"
 
 
 def _distances(
     record: StudyRecord, trial: TrialRecord, rivals: Sequence[tuple[TrialRecord, str]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The losses of a trial and of its rivals, the size of each, and how far each rival is behind where it is worst."""
+    """The losses of a trial and of its rivals, the size of each, and how far each rival is in these where farthest."""
     points = record.losses((trial, *(rival for rival, _ in rivals)))
     size = abs(points).mean(axis=0)
-    return points, size, ((points[1:] - points[0]) / (size + (size == 0))).max(axis=1).clip(0.0)
+    return points, size, (abs(points[1:] - points[0]) / (size + (size == 0))).max(axis=1)
 
 
 def _nearest_that_runs(rivals: Sequence[TrialRecord], far: NDArray[np.float64]) -> int:

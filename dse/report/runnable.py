@@ -19,6 +19,8 @@ from simcore.document.problem import InputError, format_path
 
 _USUAL = "baseline"
 """What libraries do with the dimensions of a network: each chunk takes them in one order."""
+_REFUSED = "refused"
+"""What is said of a value with which nothing runs."""
 _LONGEST = 24
 """Characters of a value that is told; of longer ones the key alone."""
 
@@ -111,7 +113,7 @@ def _unsaid(design: Design, target: str) -> list[Unsaid] | None:
     try:
         found = export(design, target).unsaid
     except InputError as error:
-        refused = [Unsaid(format_path(p.path), p.found, "nothing") for p in error.problems]
+        refused = [Unsaid(format_path(p.path), p.found, _REFUSED) for p in error.problems]
         return refused if all(one.path.startswith("parallelism.") for one in refused) else None
     return [one for one in found if one.path.startswith("parallelism.") or one.path == "workload.precision"]
 
@@ -123,4 +125,5 @@ def _list_unsaid(found: _Found) -> str:
 def _told(one: Unsaid) -> str:
     key = one.path.rpartition(".")[2]
     short = max(len(one.design), len(one.runs)) <= _LONGEST
-    return f"{key} {clean_text(one.design)} ({clean_text(one.runs)} instead)" if short else key
+    instead = _REFUSED if one.runs == _REFUSED else f"{clean_text(one.runs)} instead"
+    return f"{key} {clean_text(one.design)} ({instead})" if short else key
