@@ -66,7 +66,7 @@ class Vllm(Target):
         said.give(_PIPELINE, p.pipeline)
         said.give(_DATA, copies)
         said.switch(_EXPERTS, p.expert > 1)
-        if p.expert > 1 and _has_kernels(design):
+        if copies > 1 and _has_kernels(design):
             said.give(_EXCHANGE, _EXCHANGES[p.dispatch or "rank"])
         said.give(_REQUESTS, -(-workload.global_batch // design.data))
         said.give(_LENGTH, workload.length)
@@ -89,7 +89,7 @@ class Vllm(Target):
         tensor, pipeline, copies = (said.number(flag) or 1 for flag in (_TENSOR, _PIPELINE, _DATA))
         keys: dict[str, Any] = {"tensor": tensor, "pipeline": pipeline, "data": copies}
         if _EXPERTS in said:
-            keys["expert"] = copies
+            keys |= {"expert": copies} if copies > 1 else {"expert": tensor, "expert_tensor": 1}
             way = next((way for way, name in _EXCHANGES.items() if name == said.word(_EXCHANGE)), None)
             if way is not None:
                 keys["dispatch"] = way
@@ -123,7 +123,7 @@ class Vllm(Target):
 def _without_graphs(design: Design) -> bool:
     """Whether the kernels that move tokens to experts are those that vLLM starts no graphs beside."""
     p = design.parallelism
-    exchanges = p.expert > 1 and p.dispatch == "node" and _has_kernels(design)
+    exchanges = _copies(design) > 1 and p.dispatch == "node" and _has_kernels(design)
     return exchanges and design.running_software.execution == "graph"
 
 
@@ -133,8 +133,8 @@ def _has_kernels(design: Design) -> bool:
 
 
 def _copies(design: Design) -> int:
-    """Copies of the attention layers in a server: as many as share the experts."""
-    return design.parallelism.expert
+    """Copies of the attention layers in a server: as many as share the experts, or one whose tensor group does."""
+    return 1 if design.parallelism.folded else design.parallelism.expert
 
 
 def _servers(design: Design) -> int:
@@ -152,7 +152,7 @@ def _refusals(design: Design) -> Iterator[Problem]:
     p, fix, copies = design.parallelism, "choose another design", _copies(design)
     if p.context > 1:
         yield Problem(("parallelism", "context"), "1: a prompt is prefilled by one copy", str(p.context), fix)
-    if p.expert > 1 and p.tensor > 1:
+    if p.expert > 1 and p.folds > 1:
         expected = "1 beside expert: its expert groups take in the tensor groups, and hold whole experts"
         yield Problem(("parallelism", "tensor"), expected, str(p.tensor), fix)
     cache = InferenceWorkload.of(design.workload).cache_precision

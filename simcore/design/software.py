@@ -71,7 +71,9 @@ class StackMemory(Frozen):
         return 0.0 if platform in self.left_out_on else self.context + self.communicator * groups
 
 
-Key = Literal["tensor", "pipeline", "context", "expert", "zero", "schedule", "interleave", "data_overlap"]
+Key = Literal[
+    "tensor", "pipeline", "context", "expert", "expert_tensor", "zero", "schedule", "interleave", "data_overlap"
+]
 """A key of `parallelism` of which a stack may not have all values."""
 Only = dict[Key, Annotated[tuple[bool | int | str, ...], Field(min_length=1)]]
 """By key the values that a stack has."""

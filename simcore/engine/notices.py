@@ -55,9 +55,11 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     yield from unmodelled_penalties(design)
     yield from _too_long(design)
     if design.parallelism.expert > 1:
-        yield from (UNEVEN,) if kind.trained else (UNEVEN_SERVED, WIDE_SERVED)
-        if getattr(design.workload, "batching", "") == "continuous":
-            yield TOGETHER
+        yield UNEVEN if kind.trained else UNEVEN_SERVED
+        if not kind.trained and not design.parallelism.folded:
+            yield WIDE_SERVED
+            if getattr(design.workload, "batching", "") == "continuous":
+                yield TOGETHER
     if kind.uneven and design.cluster.npus > 1:
         yield kind.uneven
     if _offloads_over_pcie(design):

@@ -77,7 +77,7 @@ def stack_problems(design: Design) -> Iterator[Problem]:
 def _lacks(design: Design, only: Only, where: str, without: tuple[str, ...] = ()) -> Iterator[Problem]:
     """A problem of each key of `parallelism` that has a value which the software has not."""
     for key, values in only.items():
-        found = getattr(design.parallelism, key)
+        found = design.parallelism.folds if key == "expert_tensor" else getattr(design.parallelism, key)
         if key not in without and found not in values:
             has = " or ".join(map(_written, values))
             expected = f"{has}, which is all that {design.software.name or 'the software'} has{where}"

@@ -26,7 +26,6 @@ _UNUSED = (
     "recompute",
     "recompute_layers",
     "recompute_modules",
-    "expert_tensor",
     "expert_overlap",
     "sequence_parallel",
     "attention_split",
@@ -48,6 +47,7 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     yield from precision_problems(design)
     yield from stack_problems(design)
     yield from expert_problems(design, model)
+    yield from _whole_expert_problems(design)
     yield from _block_problems(design)
     if workload.precision in NARROW and "bf16" not in design.cluster.npu.peak:
         known = ", ".join(design.cluster.npu.peak)
@@ -80,6 +80,16 @@ def serving_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")
 
 
+def _whole_expert_problems(design: Design) -> Iterator[Problem]:
+    """Experts that a tensor group does not cut are whole on its NPUs, an even share on each."""
+    p = design.parallelism
+    if p.folded and not (p.folds == 1 and p.expert == p.tensor):
+        expected = f"{p.tensor}, the tensor degree, or 1 beside as many experts' NPUs (expert: {p.tensor})"
+        fix = "leave it out, or give each NPU of the tensor group whole experts"
+        path: Path = ("parallelism", "expert_tensor")
+        yield Problem(path, expected, f"{p.folds} beside expert {p.expert}", fix, rule="expert tensor divides tensor")
+
+
 BLOCK = 128
 """Rows and columns of a block of weights that has a scale of its own in `fp8_block` (DeepSeek-V3, arXiv 2412.19437)."""
 
@@ -90,15 +100,17 @@ def _block_problems(design: Design) -> Iterator[Problem]:
     if workload.precision != "fp8_block":
         return
     model, moe = workload.model, workload.model.mixture_of_experts
-    widths = {"feed-forward width": model.ffn if model.dense_layers or moe is None else 0}
+    widths = [("feed-forward width", model.ffn if model.dense_layers or moe is None else 0, p.tensor)]
     if moe is not None:
-        widths |= {"width of experts": moe.feed_forward, "width of shared experts": moe.shared_feed_forward}
-    for what, width in widths.items():
-        if width % (BLOCK * p.tensor) and width % p.tensor == 0:
+        widths.append(("width of experts", moe.feed_forward, p.folds))
+        widths.append(("width of shared experts", moe.shared_feed_forward, p.tensor))
+    for what, width, degree in widths:
+        if width % (BLOCK * degree) and width % degree == 0:
             expected = f"a degree that cuts the {what} ({width}) into multiples of the blocks' {BLOCK}"
-            fix = "choose a smaller one, or fp8, whose scales are of whole tensors"
+            whole = f"expert: {p.tensor} with expert_tensor: 1, " if what == "width of experts" else ""
+            fix = f"choose a smaller one, {whole}or fp8, whose scales are of whole tensors"
             path: Path = ("parallelism", "tensor")
-            yield Problem(path, expected, str(p.tensor), fix, rule="tensor divides the blocks")
+            yield Problem(path, expected, str(degree), fix, rule="tensor divides the blocks")
 
 
 def _pass_problems(design: Design) -> Iterator[Problem]:

@@ -108,7 +108,8 @@ def served_experts(shapes: Shapes, rate: float) -> Replacement:
     if moe is None:
         return {}
     share = local_experts(shapes) / moe.experts
-    read = touched_experts(moe.experts, moe.top_k, shapes.tokens * p.expert) * share
+    tokens = shapes.tokens * (1 if shapes.whole_experts else p.expert)
+    read = touched_experts(moe.experts, moe.top_k, tokens) * share
     each, f = dispatched_rows(shapes) / read, moe.feed_forward / shapes.expert_tensor
     wide = (2 if model.gated else 1) * f
     return {

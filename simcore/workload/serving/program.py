@@ -197,7 +197,7 @@ class _Builder:
             attention = model.query_width + 2 * model.heads * latent.kv_lora_rank
         if moe is None or not kind.experts:
             return shapes.tokens * max(products * model.ffn, attention) / t
-        routed = dispatched_rows(shapes) * (2 * model.hidden + products * moe.feed_forward / t)
+        routed = dispatched_rows(shapes) * (2 * model.hidden + products * moe.feed_forward / shapes.expert_tensor)
         return max(routed, shapes.tokens * max(products * moe.shared_feed_forward, attention) / t)
 
     def cache(self, requests: int, runs: Runs) -> float:

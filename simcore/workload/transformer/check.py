@@ -242,7 +242,7 @@ def _expert_keys(design: Design, model: Transformer) -> Iterator[Problem]:
             return
         rule = "expert tensor divides tensor"
         yield from divides(p.folds, p.tensor, path, "a degree", "the tensor degree", rule)
-        if p.folded and not p.sequence_parallel:
+        if p.folded and not p.sequence_parallel and isinstance(design.workload, TransformerWorkload):  # it trains
             expected = f"the tensor degree ({p.tensor}) without sequence_parallel: NPUs that have the same tokens"
             yield Problem(path, expected, str(p.folds), "use sequence_parallel: true", rule=rule)
 

@@ -102,9 +102,14 @@ class Shapes:
         return self.expert_tensor if self.shared > 1 else 1
 
     @property
+    def whole_experts(self) -> bool:
+        """Whether a served tensor group has whole experts on each of its NPUs, all of which have the same tokens."""
+        return self.served and self.parallelism.folded
+
+    @property
     def dispatched_once(self) -> bool:
         """Whether a token crosses a link once for all its experts behind it."""
-        return self.parallelism.dispatch == "node" and self.parallelism.expert > 1
+        return self.parallelism.dispatch == "node" and self.parallelism.expert > 1 and not self.whole_experts
 
     @cached_property
     def vocabulary(self) -> int:

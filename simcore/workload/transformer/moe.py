@@ -15,7 +15,8 @@ its experts behind it (DeepEP, hybrid-ep), is copied where it arrives, and its r
 
 *Served*, the partial sums of the tensor group stay where they are until a token's experts, routed and shared, are
 summed up: the group then reduces one row a token (vLLM: `reduce_results=False` of shared experts, one all-reduce after
-`FusedMoE`). Training reduces a row for each token and expert.
+`FusedMoE`). Training reduces a row for each token and expert. Experts that are whole in such a group (`expert_tensor`
+1) need no exchange: each NPU has all tokens, and takes those of its own experts (vLLM: `--enable-expert-parallel`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def dispatched_rows(shapes: Shapes) -> float:
     """Rows (tokens x experts) that an NPU has for experts, and that it gets for its own."""
     moe = shapes.model.mixture_of_experts
     assert moe is not None
-    return shapes.tokens / shapes.shared * moe.top_k * moe.capacity_factor
+    rows = shapes.tokens / shapes.shared * moe.top_k * moe.capacity_factor
+    return rows / shapes.parallelism.expert if shapes.whole_experts else rows
 
 
 def expert_rows(shapes: Shapes) -> float:
@@ -172,7 +174,7 @@ def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
 
     Nor where they come from the own NPU alone, which has sorted them.
     """
-    alone = shapes.parallelism.expert == 1 and shapes.expert_shared == 1
+    alone = shapes.whole_experts or (shapes.parallelism.expert == 1 and shapes.expert_shared == 1)
     if not shapes.dispatched_once and (alone or local_experts(shapes) == 1):
         return ()
     arrived = received_rows(shapes) * shapes.expert_shared
@@ -181,7 +183,7 @@ def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
 
 def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
     """Dispatch or combine; backward the gradients go the other way."""
-    if shapes.parallelism.expert == 1:
+    if shapes.parallelism.expert == 1 or shapes.whole_experts:
         return Piece((), ())
     moe, e = shapes.model.mixture_of_experts, shapes.parallelism.expert
     assert moe is not None

@@ -37,6 +37,7 @@ DESIGNS = {
     "experts over all": served(data=32, expert=32, dispatch="node"),
     "experts over some": served(npus=64, data=64, expert=16, dispatch="rank"),
     "experts cut": served(npus=16, tensor=16),
+    "experts whole": served(npus=16, tensor=8, data=2, expert=8, expert_tensor=1),
     "dense": served(npus=8, tensor=4, data=2, **DENSE),
     "dense in stages": served(npus=32, tensor=8, pipeline=2, data=2, **DENSE),
     "narrow cache": served(npus=4, tensor=4, model="llama3-70b", workload={"cache_precision": "fp8"}),
@@ -50,7 +51,7 @@ def test_what_a_script_says_is_the_design(name: str) -> None:
     assert exported.unsaid == ()
     target = TARGETS["vllm"]
     back = read_back(design, target, target.read(exported.text))
-    said = {"tensor", "pipeline", "expert", "dispatch"}
+    said = {"tensor", "pipeline", "expert", "expert_tensor", "dispatch"}
     assert {key: getattr(back.parallelism, key) for key in said} == {
         key: getattr(design.parallelism, key) for key in said
     }
@@ -92,8 +93,17 @@ def test_a_group_of_experts_is_a_server() -> None:
     assert "a server is 16 NPUs: start 4 of them behind one address" in exported.notes
 
 
+def test_a_tensor_group_with_whole_experts_is_a_server_of_one_copy() -> None:
+    exported = export(DESIGNS["experts whole"], "vllm")
+    said, _ = read_script(exported.text)
+    assert (said.number("--tensor-parallel-size"), said.number("--data-parallel-size")) == (8, 1)
+    assert "--enable-expert-parallel" in said
+    assert "--all2all-backend" not in said
+    assert "a server is 8 NPUs: start 2 of them behind one address" in exported.notes
+
+
 def test_experts_cut_over_a_tensor_group_beside_expert_groups_are_refused() -> None:
-    with pytest.raises(InputError, match="tensor: expected 1, which is all that vllm has with experts spread"):
+    with pytest.raises(InputError, match="expert_tensor: expected 1, which is all that vllm has with experts spread"):
         export(served(npus=32, tensor=2, data=16, expert=16), "vllm")
 
 

@@ -320,3 +320,38 @@ def test_heads_fewer_than_a_tensor_group_are_copied_with_their_weights() -> None
 
 def operators_of_layers(program: Program) -> list[tuple[Any, int]]:
     return [each for part in program.parts for each in operators(part)]
+
+
+@pytest.mark.parametrize("flash", [False, True])
+def test_whole_experts_of_a_tensor_group_are_read_and_multiplied_as_cut_ones_and_send_nothing_more(flash: bool) -> None:
+    cut, whole = (
+        design(4, parallelism={"tensor": 4, "flash_attention": flash, **more})
+        for more in ({}, {"expert": 4, "expert_tensor": 1})
+    )
+    programs = program_of(cut), program_of(whole)
+    assert flops(programs[1]) == pytest.approx(flops(programs[0]))
+    for token in (0, 1, 4):
+        assert weights_read(programs[1], token) == pytest.approx(weights_read(programs[0], token))
+    sent = [
+        [(op.kind, op.group, op.size) for op, _ in operators_of_layers(program) if isinstance(op, Start)]
+        for program in programs
+    ]
+    assert sent[1] == sent[0]
+    memories = [simulate(its).memory_bytes for its in (cut, whole)]
+    assert memories[0] is not None
+    assert memories[1] is not None
+    assert memories[1].weights == memories[0].weights
+
+
+def test_a_cut_expert_has_whole_blocks_of_scales_or_is_not_cut() -> None:
+    """As vLLM and SGLang refuse them; 256 wide experts over 4 NPUs would be half a block each."""
+    with pytest.raises(InputError, match="tensor: expected a degree that cuts the width of experts"):
+        design(4, model="experts", precision="fp8_block", parallelism={"tensor": 4})
+    whole = {"tensor": 2, "expert": 2, "expert_tensor": 1}
+    assert design(2, model="experts", precision="fp8_block", parallelism=whole).parallelism.folded
+
+
+@pytest.mark.parametrize("more", [{"expert": 2, "expert_tensor": 1}, {"expert": 4, "expert_tensor": 2}])
+def test_experts_that_are_neither_cut_over_the_group_nor_whole_on_it_are_refused(more: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="expert_tensor: expected 4, the tensor degree, or 1 beside"):
+        design(4, parallelism={"tensor": 4, **more})
