@@ -158,9 +158,9 @@ class ModelPart:
     resident: float = 0.0
     """Bytes of weights that are neither reduced nor sharded further (embedding tables), with their states, per NPU."""
     expert_parameters: float = 0.0
-    """Those of `parameters` that are of routed experts: they are sharded over fewer NPUs."""
+    """Part of `parameters`: those of routed experts, which are sharded over fewer NPUs."""
     apart: tuple[tuple[float, int], ...] = ()
-    """Those of `parameters` that are of layers with degrees of their own, each with the NPUs over which their states
+    """Part of `parameters`: those of layers with degrees of their own, each with the NPUs over which their states
     are sharded; they are not among `expert_parameters`."""
     weights: tuple[Segment, ...] = ()
     """Weight gradients, where the schedule takes them out of the backward pass, which then reduces no gradients."""

@@ -335,7 +335,7 @@ class Trials(Sequence[TrialRecord]):
         return Cells.of(self.whole) if self._read_cells is None else self._read_cells(self.rows)
 
     def with_job(self, design: Mapping[str, Any]) -> Trials:
-        """Those with the job of a design (`job_digest`)."""
+        """The trials with the job of a design (`job_digest`)."""
         return self.select(self._columns.job[self.rows] == np.uint64(job_digest(design)))
 
     def numbered(self, number: int) -> TrialRecord | None:

@@ -65,7 +65,7 @@ class Explained:
     side: Side
     parts: tuple[Part, ...]
     steps: tuple[Tried, ...] = ()
-    """Those that make the iteration shortest first; what is no design last."""
+    """Steps, those first that make the iteration shortest; what is no design last."""
     steps_left_out: int = 0
     """Steps beyond the budget."""
 

@@ -121,7 +121,7 @@ def unproven_notice(space: Space, engine: str) -> str:
 
 
 def _too_many_notice(space: Space) -> str:
-    """That bounds on time are loose where there are too many jobs to bound one by one; empty where there are not."""
+    """A notice that bounds on time are loose, with too many jobs to bound one by one; empty with fewer."""
     if not any(exponent_of(name, "time") for objective in space.objectives for name in _metrics_of(objective)):
         return ""
     if has_too_many_served(space):

@@ -100,7 +100,7 @@ class Networks:
     """Whether a family gives its networks' times; else it is of one network, which is bounded by itself."""
     parts: tuple[SpacePart, ...]
     metrics: Mapping[str, NDArray[np.float64]]
-    """Those that the network or its prices decide, such as what it costs, `[networks]`."""
+    """Metrics that the network or its prices decide, such as what it costs, `[networks]`."""
     unsound: Mapping[str, NDArray[np.bool_]]
     """Rules on prices and transports, each with the networks that break it first `[networks]`, whatever the job."""
 

@@ -76,7 +76,7 @@ def ordered_sides(constraint: Constraint) -> Iterator[tuple[ast.expr, ast.expr]]
 
 
 def _comparisons(node: ast.expr) -> Iterator[ast.Compare]:
-    """Those that must all hold: not what stands below a `not`, or is counted with."""
+    """Comparisons that must all hold: not what stands below a `not`, or is counted with."""
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             yield from _comparisons(value)
@@ -101,7 +101,7 @@ def _describe_unit(constraint: Constraint) -> str:
 
 
 def _explain_share(constraint: Constraint) -> str:
-    """That a metric is a share, where its limit looks like percent; empty elsewhere."""
+    """A hint that a metric is a share, where its limit looks like percent; empty elsewhere."""
     for side, value, _ in _plain_limits(constraint):
         path = path_of(side)
         name = "" if path is None else format_path(path)

@@ -60,7 +60,7 @@ def describe_tokens(trial: TrialRecord) -> Iterator[str]:
 
 
 def describe_sends(trial: TrialRecord) -> Iterator[str]:
-    """That sends between stages are waited for where the stack does not wait, if they take some of the time."""
+    """A line where sends between stages are waited for and the stack does not wait, if they take some of the time."""
     for name, part in trial.parts:
         metrics, document = part.metrics or {}, part.design or {}
         waited = (metrics.get("exposed_communication_s") or {}).get("pipeline") or 0.0

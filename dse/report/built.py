@@ -78,7 +78,7 @@ def _describe_workloads(trial: TrialRecord) -> Iterator[str]:
 
 
 def _settings(document: Document, names: Sequence[str]) -> list[str]:
-    """Those of the aspects that are not the usual ones."""
+    """Settings among the aspects that are not the usual ones."""
     return [name for name in names if BY_NAME[name].read(document) not in (BY_NAME[name].quiet, USUAL_SCHEDULE)]
 
 

@@ -115,7 +115,7 @@ def describe_decision(record: StudyRecord, summary: Summary) -> Decision:
 
 
 def _describe_paying(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
-    """That a dearer design than the robust pick is built, as money buys time.
+    """A sentence where a dearer design than the robust pick is built, as money buys time.
 
     Where another one than that is built, only that the robust pick has no room in its memory, if that is so.
     """

@@ -180,7 +180,7 @@ def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Colum
 
 
 def _values(objective: Objective, values: Sequence[float]) -> Column:
-    """Those of one design of each family."""
+    """Values of one design of each family."""
     unit = scale(objective.unit, values, objective.name)
     return _column(objective, unit.unit, [unit.number(value) for value in values])
 

@@ -32,7 +32,7 @@ def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> E
 
 
 def _drawn_interval(objective: Objective, trial: TrialRecord) -> Ends | None:
-    """That of a trial by itself, which is no contender; of a cluster for several workloads that of what they share."""
+    """Interval of a trial by itself, which is no contender; for several workloads that of what they share."""
     part = trial.parts[0][1]
     if trial.workloads and not is_shared(objective):
         return None

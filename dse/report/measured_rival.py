@@ -1,4 +1,4 @@
-"""That a choice rests on a data sheet, and the nearest design on a device whose kernels were measured."""
+"""A sentence where a choice rests on a data sheet: the nearest design on a device whose kernels were measured."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _FAIR = "throughput, time_to_train or cost_per_token"
 
 
 def describe_open_work(record: StudyRecord) -> str:
-    """That iterations of different work are compared, where the search chose what one does; else empty."""
+    """A sentence that iterations of different work are compared, where the search chose what one does; else empty."""
     if _differ(record, [path for path in record.trials.params if path == _MODEL or path.startswith(f"{_MODEL}.")]):
         return (
             "The space leaves the model open, too: an iteration of one model counts as much as one of another here, so "

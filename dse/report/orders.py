@@ -78,7 +78,7 @@ def is_bought(record: StudyRecord, trial: TrialRecord) -> bool:
 
 
 def _describe_price(trial: TrialRecord) -> str:
-    """That a list of parts has no price of what nobody sells."""
+    """A sentence where a list of parts has no price of what nobody sells."""
     listed = price_list(trial)
     by_parts = listed is not None and listed.by_parts
     return "; inside nodes it has the price of what is sold, whatever its bandwidth" if by_parts else ""

@@ -27,7 +27,7 @@ PRICES = 0.3
 """By how much prices move."""
 PARTS: tuple[Mover, ...] = ("network", "npu", "memory")
 _MOVERS: tuple[Mover, ...] = (*PARTS, "capital", "total", "yearly", "tco")
-"""Those prices, and what has them in it."""
+"""Prices that are moved, and what has them in it."""
 
 
 @dataclass(frozen=True, slots=True)

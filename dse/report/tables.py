@@ -167,7 +167,7 @@ class Names:
 
     @classmethod
     def of(cls, record: StudyRecord) -> Names:
-        """Those of a study; a parameter whose path is already a column is told apart by `params.`."""
+        """The columns of a study; a parameter whose path is already a column is told apart by `params.`."""
         objectives = tuple(objective.name for objective in record.objectives)
         others = tuple(name for name, metric in METRICS.items() if name not in objectives and not metric.costly)
         violations = record.trials.violations

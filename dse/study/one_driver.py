@@ -18,7 +18,7 @@ class Known(Protocol):
     """Outcomes that are known."""
 
     def get(self, key: str, /) -> Outcome | None:
-        """That of the design of a key."""
+        """The outcome stored under a design's key."""
 
 
 class OneDriver(Ledger):

@@ -105,7 +105,7 @@ def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
 
 
 def _counting(settings: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the settings that a design with these degrees can have."""
+    """The settings that a design with these degrees can have."""
     its = parallelism_of(document)
     degrees = {"expert_tensor": ("tensor", "expert"), "stages": ("pipeline",), "interleave": ("pipeline",)}
     return {key: value for key, value in settings.items() if all(its.get(d, 1) > 1 for d in degrees.get(key, ()))}

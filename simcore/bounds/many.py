@@ -106,7 +106,7 @@ class Iteration:
     forms: Matrix
     """`[rows, 1 + types + types x dims]`."""
     stages: tuple[StageUse, ...]
-    """Those that compute beside collectives; what precedes them is a form."""
+    """Stages that compute beside collectives; what precedes them is a form."""
 
     @classmethod
     def of(cls, design: Design, program: Program) -> Iteration:

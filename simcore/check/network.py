@@ -49,7 +49,7 @@ KEPT = 4096
 
 @once_for(asked_beside_degrees, KEPT)
 def cluster_problems(design: Design) -> list[Problem]:
-    """Those that are there whatever groups a job forms; not to be changed."""
+    """Problems that are there whatever groups a job forms; not to be changed."""
     return _cluster_problems(design, part=False)
 
 

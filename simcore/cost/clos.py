@@ -87,7 +87,7 @@ def _size(tree: Clos) -> tuple[int, int]:
 def _trees(
     nodes: int, rails: int, radix: int, ratios: tuple[float, ...], leaf: int | None, pod: int | None
 ) -> Iterator[Clos]:
-    """Those that the uplinks of a leaf leave to choose from."""
+    """Trees that the uplinks of a leaf leave to choose from."""
     most = _most_down(radix, ratios[0])
     blocks = -(-nodes // (leaf or most))
     block = leaf or -(-nodes // blocks)

@@ -60,7 +60,7 @@ class Terms:
 
     @classmethod
     def of(cls, prices: PriceList, npus: int) -> Terms:
-        """Those of a price list, for a cluster of so many NPUs."""
+        """Terms of a price list, for a cluster of so many NPUs."""
         return cls(
             lifetime=prices.lifetime,
             discount=prices.discount,

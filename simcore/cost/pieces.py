@@ -60,7 +60,7 @@ class _Nodes:
 
     @property
     def unused(self) -> int:
-        """Those of domains that are sold whole and used in part."""
+        """NPUs of domains that are sold whole and used in part."""
         return self.count - self.domains * -(-self.inside // self.node.size)
 
     @property

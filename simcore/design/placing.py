@@ -127,7 +127,7 @@ class Placing:
 
 
 def closest_run(free: Sequence[int], count: int, closeness: Closeness) -> tuple[int, ...]:
-    """Those of `count` free places in a row that are closest, the first of them; else the first free places."""
+    """The first `count` free places in a row that are closest; else the first free places."""
     runs = [
         tuple(free[start : start + count])
         for start in range(len(free) - count + 1)

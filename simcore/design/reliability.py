@@ -95,7 +95,7 @@ class Reliability(Frozen):
 
 
 def usual_reliability() -> Reliability:
-    """That of a design that says nothing of it."""
+    """The reliability of a design that says nothing of it."""
     return preset(Reliability, "reliability", "llama3")
 
 

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Same(Generic[T]):
-    """That very object; equal to itself alone. A cache that has it as a key keeps it alive."""
+    """One very object; equal to itself alone. A cache that has it as a key keeps it alive."""
 
     __slots__ = ("value",)
 

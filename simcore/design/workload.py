@@ -29,7 +29,7 @@ class TokensNeeded(NamedTuple):
     tokens: float
     """Tokens, or samples, of the whole training."""
     batch: float
-    """Those of an iteration."""
+    """Tokens, or samples, of an iteration."""
     interval: tuple[float, float] | None = None
     """Between which `tokens` lie, where they depend on the batch."""
     why: str = ""

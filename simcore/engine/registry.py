@@ -11,9 +11,9 @@ from simcore.result import Result
 
 BUILT_IN = ("auto", "fast", "flow", "packets", "reference", "reference_links")
 QUICK = ("auto", "fast", "flow")
-"""Those that take milliseconds a design, so that they are asked again without a word; their results play phases."""
+"""Engines that take milliseconds a design, so that they are asked again without a word; their results play phases."""
 PROVABLE = (*QUICK, "reference")
-"""Those that play the model which bounds are proved of, and are never faster.
+"""Engines that play the model which bounds are proved of, and are never faster.
 
 Bounds on time are made of phases. `reference_links` and `packets` play messages, which may be faster: an NPU goes on
 with its next step while others are still in the last one, and hashes of packets fall otherwise than those of messages.

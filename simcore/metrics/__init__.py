@@ -299,7 +299,7 @@ _OWN = {
 }
 METRICS: Family[Metric] = Family("simcore.metrics", Metric, _OWN)
 _NOT_HELD = tuple(name for name, metric in _OWN.items() if metric.read is None)
-"""Those of the project that a result does not hold itself."""
+"""Metrics of the project that a result does not hold itself."""
 
 
 def metrics(result: Result) -> dict[str, float | None]:

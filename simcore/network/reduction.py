@@ -21,7 +21,7 @@ from typing import NamedTuple
 TREE_KINDS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast")
 """Collectives that trees of switches can do."""
 ADDED_KINDS = ("all_reduce", "reduce_scatter")
-"""Those of them whose flows have several sources."""
+"""The ones whose flows have several sources."""
 
 
 class Level(NamedTuple):

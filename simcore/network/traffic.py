@@ -35,7 +35,7 @@ class Traffic:
     """A whole run."""
 
     packets: int
-    """That left their senders, those sent again among them."""
+    """Packets that left their senders, those sent again among them."""
     packet_hops: int
     """Links that they passed, together."""
     retransmitted: int

@@ -69,7 +69,7 @@ def failure_rate(mtbf: FailureTimes, counts: Counts) -> float:
 
 
 def software_rate(mtbf: FailureTimes, counts: Counts) -> float:
-    """Those after which no node is missing [1/s]."""
+    """Rate of failures after which no node is missing [1/s]."""
     return _rate(mtbf.software, counts.node)
 
 

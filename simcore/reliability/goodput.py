@@ -57,7 +57,7 @@ class Interruptions:
     failures: Number
     """All that stop the job [1/s]."""
     repairs: Number
-    """Those of them that take a node until it is repaired [1/s]."""
+    """Failures among them that take a node until it is repaired [1/s]."""
     stall: float = 0.0
     """By a checkpoint, of the job [s]."""
     write: float = 0.0

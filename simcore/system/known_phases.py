@@ -49,7 +49,7 @@ class Network:
     dimensions: tuple[Dimension, ...]
     algorithms: tuple[str, ...]
     library: Library | None
-    """That of the NPUs, for dimensions that name none."""
+    """Library of the NPUs, for dimensions that name none."""
     computes: bool
     transport: float
     """Share of its rate that the outermost dimension reaches."""

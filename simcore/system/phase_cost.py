@@ -62,7 +62,7 @@ class PhaseCost:
     links: NDArray[np.float64]
     """Load of each link that may be that one, by size of message `[links, messages]`."""
     messages: tuple[float, ...]
-    """Those sizes, per byte of the buffer."""
+    """Sizes of messages, per byte of the buffer."""
     in_switch: bool = False
     """Whether switches add up and copy: flows over their tree, no steps of an algorithm."""
 

@@ -71,7 +71,7 @@ class Level:
 
     @classmethod
     def of_stack(cls, npu: Npu, software: Software, workload: Workload, expanded: bool = False) -> Level:
-        """That of all designs of a stack on a device with such a workload; see `ratios_of`."""
+        """The error of all designs of a stack on a device with such a workload; see `ratios_of`."""
         low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as, expanded))
         beside = " with expanded memory" if expanded else ""
         of = f"{software.name} {workload.measured_as}{beside}"

@@ -36,7 +36,7 @@ def batch_problems(design: Design) -> Iterator[Problem]:
 
 
 def _smaller_domains(design: Design, together: int) -> str:
-    """That a job may leave out NPUs of each domain, where their odd number is what does not divide the batch."""
+    """A hint that a job may leave out NPUs of each domain, where their odd number is what does not divide the batch."""
     cluster, batch = design.cluster, design.workload.global_batch
     size = cluster.dimensions[0].size
     odd = size // (size & -size)

@@ -146,6 +146,6 @@ def marks(summary: Summary) -> dict[int, str]:
 
 
 def shown_note(summary: Summary) -> str:
-    """That a section shows only some of the designs; empty where it shows all."""
+    """A note where a section shows only some of the designs; empty where it shows all."""
     count = len(summary.front)
     return "" if count <= MOST_ROWS else f"{MOST_ROWS} of {count:,} designs, evenly spread over the front."

@@ -46,7 +46,7 @@ class PageTrials:
 
     @classmethod
     def of(cls, record: StudyRecord, summary: Summary) -> PageTrials:
-        """Those of a study."""
+        """The columns of a study."""
         found = groups(record, summary)
         total = sum(map(len, found.values()))
         kept = [

@@ -144,7 +144,7 @@ class Judge:
         return list(best.values())[:count]
 
     def choose_hopeful(self, pool: Sequence[Candidate], count: int) -> list[Candidate]:
-        """Those that the front lacks by their estimates, each counted as if it were on it; `count` at most.
+        """Candidates that the front lacks by their estimates, each counted as if it were on it; `count` at most.
 
         The surrogate takes what misled it on one job for a rule of all. Here an estimate is off by what it was least
         off on the same job and shape of the cluster, where `TOLD` designs of these are known and each of its policies
@@ -205,7 +205,7 @@ class Judge:
         return out
 
     def _estimates_of(self, candidate: Candidate) -> tuple[float, ...]:
-        """Those of one candidate, which many rounds ask for."""
+        """Estimates of one candidate, which many rounds ask for."""
         if candidate.estimates is None:
             candidate.estimates = tuple(candidate.known.get(name) or 0.0 for name in self._names)
         return candidate.estimates

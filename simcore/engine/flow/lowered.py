@@ -63,7 +63,7 @@ class Lowered:
 
     @property
     def microbatches(self) -> int:
-        """Those of its Program; of a single collective one."""
+        """Microbatches of its Program; of a single collective one."""
         return self.job.program.microbatches if self.job.program.single is None else 1
 
     @cached_property

@@ -38,7 +38,7 @@ class Counts:
     skipped: int
     """Passages, repeats and collectives that were waited for and not played."""
     replayed: int
-    """Those of the skipped ones that were played after all, from their beginning."""
+    """Skipped ones that were played after all, from their beginning."""
 
 
 def time_jobs(jobs: Sequence[Job], shared: SharedLinks | None, iterations: Sequence[int]) -> list[list[Timing]]:

@@ -79,7 +79,7 @@ class Wires:
         return self.block.pool_of(self.size)
 
     def working(self, links: Sequence[int]) -> NDArray[np.int64]:
-        """Those of several links side by side that have not failed; raises `InputError` where all have."""
+        """The working ones of several links side by side; raises `InputError` where all have."""
         found: NDArray[np.int64] = np.array(links)
         if not self.worn:
             return found

@@ -81,7 +81,7 @@ def _members(group: tuple[GroupSlice, ...], sizes: list[int], strides: Ints) -> 
 
 
 def coordinates(sizes: list[int], number: int) -> Iterator[tuple[int, ...]]:
-    """Those of every row along a dimension, its own being 0."""
+    """Coordinates of every row along a dimension, its own being 0."""
     for place in range(int(np.prod(sizes)) // sizes[number]):
         at = []
         for other, size in enumerate(sizes):

@@ -85,7 +85,7 @@ class FabricView:
         return self.fabric.network_of(self.npus[npu], self.dimensions[dimension])
 
     def networks_of(self, npu: int) -> dict[int, LinkNetwork]:
-        """Those of the job's dimensions whose links something has asked for."""
+        """Networks of the job's dimensions whose links something has asked for."""
         known = self.fabric.networks
         firsts = {
             own: (whole, self.npus[npu] - self.node_of(npu, own) * self.fabric.design.cluster.strides[whole])

@@ -94,7 +94,7 @@ class HostTrace:
     world: int
 
     def callers(self, op: HostOp) -> Iterator[HostOp]:
-        """Those who called an operator, the nearest first.
+        """Functions that called an operator, the nearest first.
 
         Raises `InputError` where they call one another in a circle.
         """

@@ -28,13 +28,13 @@ class Layer(NamedTuple):
     neurons: int
     """Neurons of each worker."""
     inputs: int
-    """That the worker needs which needs most."""
+    """Inputs of the worker that needs most."""
     crossing: int
     """Numbers that pass between workers for a sample."""
     busiest: int
     """Most of these that one worker sends, or receives."""
     largest: int
-    """Those between two workers, at the most."""
+    """Most of them between two workers."""
 
 
 def masks_of(workload: PrunedWorkload) -> tuple[Mask, ...]:

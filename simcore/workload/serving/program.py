@@ -160,7 +160,7 @@ class _Builder:
         return layers.embedding_forward(self.one)
 
     def parameters(self, stage: _Stage) -> float:
-        """Those of a stage on one NPU."""
+        """Parameters of a stage on one NPU."""
         return self._held(stage, lambda own, routed: own + routed, 1.0)
 
     def weights(self, stage: _Stage) -> float:

@@ -142,7 +142,7 @@ def model_parameters(model: Transformer) -> int:
 
 
 def active_parameters(model: Transformer) -> int:
-    """Those that a token passes: of the routed experts `top_k`, of all else everything, both embedding matrices too."""
+    """Parameters that a token passes: of the routed experts `top_k`, all others, both embedding matrices too."""
     moe = model.mixture_of_experts
     if moe is None:
         return model_parameters(model)

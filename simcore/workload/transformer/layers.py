@@ -227,7 +227,7 @@ class Piece(NamedTuple):
     forward: tuple[Operator, ...]
     backward: tuple[Operator, ...]
     modules: frozenset[str] = frozenset()
-    """Those of `parallelism.recompute_modules` to which it belongs."""
+    """Modules of `parallelism.recompute_modules` to which it belongs."""
     only_summed: bool = False
     """Whether what it gives goes into a sum and nowhere else: no gradient needs it."""
 
