@@ -141,7 +141,7 @@ class Machine(Protocol):
 
 
 def inner_dimensions(dimensions: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
-    """Dimensions made by links of the NPUs themselves, without NICs: the first ones up to a switched one of tier `pod`."""
+    """Dimensions made by links of the NPUs themselves, without NICs: up to a switched one of tier `pod`."""
     outer = (i for i, d in enumerate(dimensions) if d.tier == "pod" and TOPOLOGIES[d.topology].switched)
     return dimensions[: next(outer, len(dimensions))]
 
