@@ -47,6 +47,10 @@ _STAND_INS: dict[str, Any] = {
 }
 """What takes the place of a broken required key while the rest is checked."""
 
+_LENGTHS = ("sequence_length", "prompt_length", "output_length")
+"""Keys of a workload that a model with other positions may take."""
+_OF_MODEL = ("tensor", "pipeline", "context", "expert", "expert_tensor", "interleave", "recompute_modules", "stages")
+"""Keys of `parallelism` that a model with other sizes may take."""
 _OF_FIRST_JOB = tuple((key,) for key in OF_JOB)
 SPACE_KEYS = ("objectives", "constraints", "study", "workloads", "futures", "phases")
 """Keys that a space has and a design has not."""
@@ -291,6 +295,9 @@ def _independent_problems(problems: list[Problem], broken: list[Problem]) -> lis
         paths += [("workload",), ("parallelism",)]  # nor anything about a workload whose kind was set aside
     if any(path[-1:] == ("npu",) for path in paths):
         paths += [("workload", "precision"), ("cluster", "power_cap")]  # nor what another NPU would not do
+    for path in [path for path in paths if path[-2:] == ("workload", "model")]:
+        paths += [(*path[:-1], key) for key in _LENGTHS]
+        paths += [(*path[:-2], "parallelism", key) for key in _OF_MODEL]  # nor what another model would not do
     batches = [path for path in paths if path[-2:] == ("workload", "global_batch")]
     paths += [(*path[:-2], "parallelism", "microbatch") for path in batches]  # nor the microbatch without the batch
     return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

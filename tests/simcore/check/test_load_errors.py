@@ -284,3 +284,14 @@ def test_a_key_of_a_space_is_none_of_a_design(key: str) -> None:
 
 def test_the_holes_that_a_design_may_not_have_are_those_of_a_space() -> None:
     assert sorted(HOLES) == sorted(KINDS_OF_HOLE)
+
+
+def test_a_model_that_is_not_known_takes_the_blame_for_what_only_another_one_would_not_do(tmp_path: Path) -> None:
+    text = """
+    workload: {model: qwen3-235b, global_batch: 64, sequence_length: 4096}
+    parallelism: {tensor: 7, expert: 4}
+    cluster: {npu: h100-80gb, fabric: dgx-h100, npus: 56}
+    """
+    (problem, *others) = found(text, tmp_path)
+    assert format_path(problem.path) == "workload.model"
+    assert {format_path(other.path) for other in others} <= {"parallelism", "parallelism.microbatch"}
