@@ -12,8 +12,8 @@ from dse.whatif.ask import answers_about
 
 
 def ask_again(study: OpenStudy, record: StudyRecord, interrupt: Interrupt) -> WhatIf:
-    """The answers about a study, of which `record` is the record; how far they are is shown."""
+    """The answers about a study that choose a design, of which `record` is the record; how far they are is shown."""
     with Phases(interrupt) as phases:
         phases.phase("asking what-ifs")
         choose = design_to_build(record)
-        return answers_about(record, study.space, study.engine, note=phases.note, choose=choose)
+        return answers_about(record, study.space, study.engine, note=phases.note, choose=choose, around=False)

@@ -51,8 +51,9 @@ def answers_about(
     simulations: int | None = None,
     note: Note = be_silent,
     choose: Choose | None = None,
+    around: bool = True,
 ) -> WhatIf:
-    """The answers about a study of `space`, with at most `simulations`.
+    """The answers about a study of `space`, with at most `simulations`; without what lies `around` the front if told.
 
     Unless told, a quick engine takes `SIMULATIONS`, some more for sizes that do not fit, for each machine that the
     front leaves out (`dse.whatif.machines`), for 16 bits where fewer are built (`dse.whatif.wider`), and for settings
@@ -67,7 +68,7 @@ def answers_about(
     evaluator = Evaluator(space.objectives, space.constraints, engine)
     simulate = _Memory(evaluator, allowed, note)
     starts = [] if why else find_starts(record, space)
-    if not why:
+    if not why and around:
         sizes = sizes_that_do_not_fit(record, space, _Memory(evaluator, allowed, note), starts)
         asked = replace(_ask_questions(record, space, simulate, allowed), sizes=sizes)
     if unsure := _reason_without_scenarios(record, space, engine):
