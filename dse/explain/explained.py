@@ -22,7 +22,7 @@ from dse.explain.difference import (
     memory_differences,
     time_differences,
 )
-from dse.explain.parts import Part, explain_parts
+from dse.explain.parts import TimePart, explain_parts
 from dse.explain.steps import steps_of
 from dse.explain.subsets import BUDGET, Progress, Subsets, be_silent, by_seconds, try_subsets
 from dse.report.describe import headline
@@ -63,7 +63,7 @@ class Explained:
     """A design, the parts of its iteration, and what one step would change."""
 
     side: Side
-    parts: tuple[Part, ...]
+    parts: tuple[TimePart, ...]
     steps: tuple[Tried, ...] = ()
     """Steps, those first that make the iteration shortest; what is no design last."""
     steps_left_out: int = 0
@@ -81,9 +81,9 @@ class Compared:
     """Two designs, what differs between them, and which changes from the one to the other help."""
 
     side: Side
-    parts: tuple[Part, ...]
+    parts: tuple[TimePart, ...]
     against: Side
-    against_parts: tuple[Part, ...]
+    against_parts: tuple[TimePart, ...]
     changes: tuple[Change, ...]
     time: tuple[PartDifference, ...]
     cost: tuple[PartDifference, ...]
@@ -147,7 +147,7 @@ def explain_against(design: Design, other: Design, budget: int = BUDGET, progres
     )
 
 
-def _design_json(side: Side, parts: tuple[Part, ...]) -> dict[str, Any]:
+def _design_json(side: Side, parts: tuple[TimePart, ...]) -> dict[str, Any]:
     stage = side.result.stage or 0
     alone = lone_job(side.design)
     operators = [asdict(use) for use in operators_of(alone, stage)]

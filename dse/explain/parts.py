@@ -23,7 +23,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimePart:
     """A part of the iteration time."""
 
     name: str
@@ -33,7 +33,7 @@ class Part:
     """What is behind it."""
 
 
-def explain_parts(design: Design, result: Result) -> tuple[Part, ...]:
+def explain_parts(design: Design, result: Result) -> tuple[TimePart, ...]:
     """The parts that take any time, the longest first; their seconds add up to the iteration."""
     stage = result.stage or 0
     operators, collectives = operators_of(design, stage), collectives_of(design, stage)
@@ -41,7 +41,7 @@ def explain_parts(design: Design, result: Result) -> tuple[Part, ...]:
     for name, seconds in breakdown(result).items():
         if seconds:
             why = _reason(name, design, result, operators, collectives)
-            parts.append(Part(name, seconds, seconds / result.iteration_time_s, why))
+            parts.append(TimePart(name, seconds, seconds / result.iteration_time_s, why))
     return tuple(sorted(parts, key=lambda part: -part.seconds))
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from dse.explain.changes import Tried
 from dse.explain.difference import PartDifference
 from dse.explain.explained import Compared, Explained, Side
-from dse.explain.parts import Part
+from dse.explain.parts import TimePart
 from dse.explain.subsets import Pair
 from dse.report.describe import headline
 from dse.report.orders import describe_order
@@ -85,7 +85,7 @@ def _table(*columns: str, widest: int = 0) -> Table:
     return table
 
 
-def _print_parts(parts: Sequence[Part], console: Console) -> None:
+def _print_parts(parts: Sequence[TimePart], console: Console) -> None:
     table = _table("where the time goes", "", "", "", widest=3)
     for part in parts:
         table.add_row(

@@ -14,7 +14,7 @@ from dse.space.objective import Objective
 from dse.study.columns_of_lines import LINE
 from dse.study.leaves import key_of, pointer_text
 from dse.study.optuna_file import CONSTRAINT, value_places
-from dse.study.parts import Part
+from dse.study.parts import JournalPart
 
 PARAMS, METRICS, DESIGN, WORKLOADS = (f"/user_attrs/{key}" for key in ("params", "metrics", "design", "workloads"))
 _MARKED = "/system_attrs/"
@@ -23,7 +23,7 @@ _MARKED = "/system_attrs/"
 class PartColumns:
     """The columns of a part that has all that they need (`has_columns`)."""
 
-    def __init__(self, part: Part, objectives: Sequence[Objective]) -> None:
+    def __init__(self, part: JournalPart, objectives: Sequence[Objective]) -> None:
         self.part, self._objectives = part, objectives
         self._shape, self._places = part.shapes()
 

@@ -22,7 +22,7 @@ from dse.study.kept import NOTHING_KEPT as NOTHING_KEPT
 from dse.study.kept import KeptTrials as KeptTrials
 from dse.study.line_writer import LineWriter
 from dse.study.open_file import OpenFile
-from dse.study.parts import Part, missing_parts, part_paths
+from dse.study.parts import JournalPart, missing_parts, part_paths
 from dse.study.sealing import seal_lines
 from dse.study.stored import StoredTrial as StoredTrial
 from simcore.document.problem import InputError, InputWarning, Problem
@@ -37,7 +37,7 @@ class Journal:
     def __init__(self, folder: Path, name: str, objectives: tuple[Objective, ...]) -> None:
         self._path, self._name, self._objectives = folder / JOURNAL, name, objectives
         self._writer = self._open()
-        self._trials = self._writer.trials + sum(Part(part).rows for part in part_paths(folder))
+        self._trials = self._writer.trials + sum(JournalPart(part).rows for part in part_paths(folder))
         self._checkpoints: deque[Checkpoint] = deque()
         """The latest one that all trials before it are written for, and those to come."""
 
@@ -121,4 +121,4 @@ def open_journal(folder: Path, objectives: tuple[Objective, ...]) -> KeptTrials:
     for name in missing_parts(paths):
         told = f"{folder / name}: expected a part of the journal, got none; passed over (--resume evaluates it again)"
         warnings.warn(told, InputWarning, stacklevel=2)
-    return KeptTrials(file, objectives, [Part(part) for part in paths])
+    return KeptTrials(file, objectives, [JournalPart(part) for part in paths])

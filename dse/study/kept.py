@@ -25,7 +25,7 @@ from dse.study.files import write_pieces
 from dse.study.keys import DIGESTS, key_digest
 from dse.study.open_file import OpenFile
 from dse.study.optuna_file import CREATE_STUDY, read_line, study_line
-from dse.study.parts import FIX, Part
+from dse.study.parts import FIX, JournalPart
 from dse.study.stored import StoredTrial
 from simcore.document.problem import InputError, InputWarning, Problem
 
@@ -40,7 +40,9 @@ Rows = NDArray[np.int64]
 class KeptTrials:
     """The trials of some parts and of the lines after them; `scan` goes first."""
 
-    def __init__(self, file: OpenFile | None, objectives: tuple[Objective, ...], parts: Sequence[Part] = ()) -> None:
+    def __init__(
+        self, file: OpenFile | None, objectives: tuple[Objective, ...], parts: Sequence[JournalPart] = ()
+    ) -> None:
         self._file, self._objectives, self.parts = file, objectives, tuple(parts)
         self.studies: list[int] = []
         """Numbers of the lines that create the study."""
@@ -58,7 +60,7 @@ class KeptTrials:
         self._line_keys = bytearray()
         self.starts = np.cumsum([0, *(part.rows for part in self.parts)])
         """The first row of each part, and of the lines."""
-        self._open: Part | None = None
+        self._open: JournalPart | None = None
         self._block: tuple[int, list[StoredTrial]] = (-1, [])
         self._last = -2
 
@@ -213,7 +215,7 @@ class KeptTrials:
             raise InputError([problem], str(part.path))
         return trials
 
-    def _part(self, owner: int) -> Part:
+    def _part(self, owner: int) -> JournalPart:
         """A part, to be read; the columns of one are held at a time."""
         part = self.parts[owner]
         if self._open is not None and self._open is not part:

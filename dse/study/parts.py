@@ -63,8 +63,8 @@ def write_part(
 ) -> None:
     """Write a part of up to `most` sound lines, which is there afterwards whatever happens, or is not.
 
-    `told` is kept in it (`Part.told`): anything that JSON can say. `beside` are the metrics of the lines' trials, which
-    have been added when the lines have been gone through.
+    `told` is kept in it (`JournalPart.told`): anything that JSON can say. `beside` are the metrics of the lines'
+    trials, which have been added when the lines have been gone through.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -102,7 +102,7 @@ def write_part(
         hidden.unlink(missing_ok=True)
 
 
-class Part:
+class JournalPart:
     """A part of a journal, open for reading. Raises `InputError` where the file is not what `write_part` writes."""
 
     def __init__(self, path: Path) -> None:

@@ -13,7 +13,7 @@ from simcore.workload.data_parallel import Amount, DataParallel
 
 
 @dataclass(frozen=True)
-class Unit:
+class ModelUnit:
     """A piece of the model on one NPU: its operators for one microbatch, `times` in a row, and its parameters."""
 
     name: str
@@ -35,7 +35,7 @@ class Trainer:
 
     def part(
         self,
-        units: Sequence[Unit],
+        units: Sequence[ModelUnit],
         activations: float,
         working: float,
         resident: float = 0.0,

@@ -49,7 +49,7 @@ SHARES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class CurvePart:
     """A part of the curve that one kind of kernels determines."""
 
     name: str
@@ -103,7 +103,7 @@ def fit_curve(npu: Npu, kernels: Sequence[Kernel], folds: bool = True) -> Kernel
     return KernelFit(_with_backward(npu, curve, kernels), tuple(fitted))
 
 
-def _fit(part: Part, folds: bool) -> PartFit:
+def _fit(part: CurvePart, folds: bool) -> PartFit:
     everything = range(len(part.rows))
     values = _least_squares(part, everything)
     measured = np.log([row.seconds for row in part.rows])
@@ -122,7 +122,7 @@ def _fold(row: Kernel) -> int:
     return hashlib.sha256(repr(row.shape).encode()).digest()[0] % FOLDS
 
 
-def _least_squares(part: Part, places: Sequence[int]) -> dict[str, float]:
+def _least_squares(part: CurvePart, places: Sequence[int]) -> dict[str, float]:
     """The numbers that fit the rows of these places, to three digits."""
     from scipy.optimize import least_squares
 
@@ -159,7 +159,7 @@ def _values(names: Sequence[str], point: Floats) -> dict[str, float]:
     return values
 
 
-def _streaming(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
+def _streaming(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[CurvePart]:
     """Streaming operators, of casts with a given scale: nothing but bytes."""
     rows = tuple(row for row in own if isinstance(row, Cast) and row.kind == "static per tensor")
     moved = np.array([row.moved for row in rows])
@@ -168,10 +168,10 @@ def _streaming(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
         times: Floats = moved[list(places)] / (npu.memory.bandwidth * values["memory"]) + values["kernel"]
         return times
 
-    return [Part("streaming", rows, {"memory": curve.memory, "kernel": curve.kernel}, predict)]
+    return [CurvePart("streaming", rows, {"memory": curve.memory, "kernel": curve.kernel}, predict)]
 
 
-def _products(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
+def _products(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[CurvePart]:
     """Products at each precision that the curve has."""
     return [
         _product_part(npu, curve, precision, [row for row in own if isinstance(row, Product)])
@@ -180,7 +180,7 @@ def _products(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
     ]
 
 
-def _product_part(npu: Npu, curve: Curve, precision: str, products: Sequence[Product]) -> Part:
+def _product_part(npu: Npu, curve: Curve, precision: str, products: Sequence[Product]) -> CurvePart:
     start, casting = curve.product(precision), curve.cast(precision)
     rows = tuple(row for row in products if row.precision == precision)
     shapes = np.array([(1.0, row.m, row.n, row.k) for row in rows])
@@ -200,7 +200,7 @@ def _product_part(npu: Npu, curve: Curve, precision: str, products: Sequence[Pro
             times = times + cast_bytes[at] / (npu.memory.bandwidth * values["cast"]) + values["kernel"]
         return times
 
-    return Part(precision, rows, given, predict)
+    return CurvePart(precision, rows, given, predict)
 
 
 def _with_product(start: ProductCurve, values: Values) -> ProductCurve:
@@ -209,7 +209,7 @@ def _with_product(start: ProductCurve, values: Values) -> ProductCurve:
     return start.model_copy(update={**own, "throttle": throttle})
 
 
-def _attention(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
+def _attention(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[CurvePart]:
     """Attention, forward."""
     rows = tuple(row for row in own if isinstance(row, Attention) and not row.backward)
     shapes, moved = _attention_shapes(rows)
@@ -221,7 +221,7 @@ def _attention(npu: Npu, curve: Curve, own: Sequence[Kernel]) -> list[Part]:
         machine = attention_machine(npu, _with_attention(start, values), curve.memory, npu.rate("bf16"))
         return attention_times(machine, shapes[list(places)], moved[list(places)])
 
-    return [Part("attention", rows, given, predict)]
+    return [CurvePart("attention", rows, given, predict)]
 
 
 def _with_attention(start: AttentionCurve, values: Values) -> AttentionCurve:

@@ -25,7 +25,7 @@ User = tuple[int, int, str]
 """Job, stage, group."""
 
 
-class Part(NamedTuple):
+class RowShare(NamedTuple):
     """What a job has of a row."""
 
     tenant: Tenant
@@ -67,7 +67,9 @@ def use_of_links(design: Design, *seconds: float) -> tuple[RowUse, ...]:
     return tuple(found)
 
 
-def _rows(design: Design, number: int, tenants: Sequence[Tenant], rings: Mapping[int, Rings]) -> Iterator[list[Part]]:
+def _rows(
+    design: Design, number: int, tenants: Sequence[Tenant], rings: Mapping[int, Rings]
+) -> Iterator[list[RowShare]]:
     """The rows along a dimension, by who is in them; those of no job left out."""
     if design.jobs is None or any(tenant.played.share.shared != number for tenant in tenants):
         for tenant in tenants:
@@ -87,24 +89,24 @@ def _place_of(tenant: Tenant, number: int) -> int | None:
     return tenant.share.dimensions.index(number) if number in tenant.share.dimensions else None
 
 
-def _own_rows(tenant: Tenant, number: int, rings: Rings) -> Iterator[Part]:
+def _own_rows(tenant: Tenant, number: int, rings: Rings) -> Iterator[RowShare]:
     if not rings:
-        yield from (Part(tenant, number, row, ()) for row in tenant.rows.along(number))
+        yield from (RowShare(tenant, number, row, ()) for row in tenant.rows.along(number))
         return
     sizes = [dimension.size for dimension in tenant.design.cluster.dimensions]
     for at in coordinates(sizes, number):
         crossing = tuple(rings[number].get(at, ()))
-        yield Part(tenant, number, tenant.rows.row_at(number, at), crossing)
+        yield RowShare(tenant, number, tenant.rows.row_at(number, at), crossing)
 
 
-def _shared_part(tenant: Tenant, its: int, at: Sequence[int], rings: Rings) -> Part:
+def _shared_part(tenant: Tenant, its: int, at: Sequence[int], rings: Rings) -> RowShare:
     assert tenant.share is not None
     own = [0 if other == tenant.share.shared else at[other] for other in tenant.share.dimensions]
     crossing = tuple(rings[its].get(tuple(own), ())) if rings else ()
-    return Part(tenant, its, tenant.rows.row_at(its, own), crossing, np.array(tenant.share.places))
+    return RowShare(tenant, its, tenant.rows.row_at(its, own), crossing, np.array(tenant.share.places))
 
 
-def _row_use(design: Design, number: int, parts: Sequence[Part]) -> RowUse:
+def _row_use(design: Design, number: int, parts: Sequence[RowShare]) -> RowUse:
     dimension = design.cluster.dimensions[number]
     wires = wires_of(block_of(dimension), dimension.size, tuple(design.cluster.worn(number).items()))
     bandwidth = Chunker(design).rate(dimension)
@@ -123,7 +125,7 @@ def _row_use(design: Design, number: int, parts: Sequence[Part]) -> RowUse:
     return RowUse(number, tuple(stages.tolist()), tuple(jobs.tolist()), links)
 
 
-def _uses(part: Part, wires: Wires, bandwidth: float) -> Iterator[tuple[User, Floats]]:
+def _uses(part: RowShare, wires: Wires, bandwidth: float) -> Iterator[tuple[User, Floats]]:
     """The share of an iteration for which each link carries a user's messages."""
     tenant = part.tenant
     for load in [*_message_loads(part, wires), *_tree_loads(part, wires)]:
@@ -136,7 +138,7 @@ def _uses(part: Part, wires: Wires, bandwidth: float) -> Iterator[tuple[User, Fl
         yield (tenant.number, tenant.classes.stages[ring.npus], ring.group), share
 
 
-def _message_loads(part: Part, wires: Wires) -> Iterator[Load]:
+def _message_loads(part: RowShare, wires: Wires) -> Iterator[Load]:
     """What phases put on links message by message."""
     tenant, carried = part.tenant, part.tenant.carried(part.number)
     switched = {(phase.group, phase.kind) for phase in carried.phases if tree_of(carried.block, phase)}
@@ -146,7 +148,7 @@ def _message_loads(part: Part, wires: Wires) -> Iterator[Load]:
     yield from (load for load in loads if (load.sender.group, load.sender.kind) not in switched)
 
 
-def _tree_loads(part: Part, wires: Wires) -> Iterator[Load]:
+def _tree_loads(part: RowShare, wires: Wires) -> Iterator[Load]:
     """What switches put on links that add up and copy."""
     carried = part.tenant.carried(part.number)
     classes = np.full(wires.size, FREE)

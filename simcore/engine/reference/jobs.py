@@ -22,7 +22,7 @@ from simcore.memory.plan import program_of
 
 
 @dataclass
-class PlayedJob:
+class JobProcess:
     """A job that plays iteration after iteration."""
 
     env: simpy.Environment
@@ -60,7 +60,7 @@ def time_jobs(design: Design, shares: Sequence[JobShare], iterations: Sequence[i
     """So many iterations of each job, `[jobs, iterations]`, played at link level on the cluster of `design`."""
     env = simpy.Environment()
     fabric, stop = Fabric(env, design, of_jobs=True), env.event()
-    jobs = [PlayedJob(env, fabric, share) for share in shares]
+    jobs = [JobProcess(env, fabric, share) for share in shares]
 
     def finished() -> None:
         if not stop.triggered and all(len(job.timings) >= count for job, count in zip(jobs, iterations, strict=True)):

@@ -23,7 +23,7 @@ from simcore.document.field import BYTES
 from simcore.program import Compute, ModelPart, Operator, Program, Segment, blocking_collective
 from simcore.workload.data_parallel import streaming_of
 from simcore.workload.layer_table.document import Layer, LayerTable, LayerWorkload
-from simcore.workload.training import Trainer, Unit
+from simcore.workload.training import ModelUnit, Trainer
 from simcore.workload.transformer.layers import backwards
 
 
@@ -150,14 +150,14 @@ class _Builder:
     width: float
     """Bytes of one number."""
 
-    def unit(self, row: Row, first: bool) -> Unit:
+    def unit(self, row: Row, first: bool) -> ModelUnit:
         """A row; the `first` one of the model hands no gradient on."""
         name = row.layer.name or row.layer.kind
         parameters = row.parameters
         if row.product is None:
             size = self.batch * (row.moved * self.width + row.moved_bytes)
             forward: tuple[Operator, ...] = (Compute(name, "memory", 0.0, size),) if size else ()
-            return Unit(name, forward, backwards(forward), parameters, row.layer.times)
+            return ModelUnit(name, forward, backwards(forward), parameters, row.layer.times)
         batch, m, n, k = row.product
         share, rows = n / self.tensor, self.batch * m
         given = batch * m * n
@@ -171,7 +171,7 @@ class _Builder:
             taken = () if first else blocking_collective("all_reduce", "tensor", self.batch * row.input * self.width)
             backward += taken
             parameters /= self.tensor
-        return Unit(name, forward, backward, parameters, row.layer.times)
+        return ModelUnit(name, forward, backward, parameters, row.layer.times)
 
 
 @dataclass(frozen=True)

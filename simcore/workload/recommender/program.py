@@ -18,7 +18,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.program import Category, Compute, Operator, Program, Start, Wait, Waits
 from simcore.workload.recommender.document import Recommender, RecommenderWorkload
-from simcore.workload.training import Trainer, Unit
+from simcore.workload.training import ModelUnit, Trainer
 from simcore.workload.transformer.layers import backwards
 
 INDEX = 8
@@ -58,16 +58,16 @@ class _Builder:
         moved = float(batch * (m * k + k * n + m * n) * self.width)
         return Compute(name, "gemm", 2.0 * batch * m * n * k, moved, shape=(batch, m, n, k))
 
-    def layers(self, name: str, layers: list[tuple[int, int]]) -> list[Unit]:
+    def layers(self, name: str, layers: list[tuple[int, int]]) -> list[ModelUnit]:
         """The layers of an MLP."""
         units = []
         for number, (inputs, outputs) in enumerate(layers, 1):
             forward = (self.product(f"{name}-{number}", self.batch, outputs, inputs),)
             parameters = float(self.model.layer_parameters(inputs, outputs))
-            units.append(Unit(f"{name}-{number}", forward, backwards(forward), parameters))
+            units.append(ModelUnit(f"{name}-{number}", forward, backwards(forward), parameters))
         return units
 
-    def interaction(self) -> Unit:
+    def interaction(self) -> ModelUnit:
         """Products of all pairs of vectors, or their concatenation."""
         model, vectors = self.model, self.model.tables + 1
         forward: tuple[Operator, ...]
@@ -76,16 +76,16 @@ class _Builder:
         else:
             forward = (Compute("interaction", "memory", 0.0, 2.0 * self.batch * model.interacted * self.width),)
         ahead = (*self._await(Waits.EXCHANGE), *self._send(INDEX * self._lookups, Waits.OVERLAP))
-        return Unit("interaction", (*ahead, *forward), (*backwards(forward), *self.exchange()))
+        return ModelUnit("interaction", (*ahead, *forward), (*backwards(forward), *self.exchange()))
 
-    def units(self) -> list[Unit]:
+    def units(self) -> list[ModelUnit]:
         """All units in the order of the forward pass; the tables are updated at the end of the backward pass."""
         rows = self.pooled * self.model.pooling
         lookup = Compute("lookup", "memory", 0.0, rows + self.pooled)
         # Reads the gradient of each pooled vector; reads and writes its rows and their states.
         update = Compute("table-update", "memory", 0.0, self.pooled + 2 * rows + 2 * ROW_STATE * self._lookups)
         backward = (*self._await(Waits.EXCHANGE), update, *self._await(Waits.OVERLAP))
-        tables = Unit("tables", (lookup, *self.exchange()), backward)
+        tables = ModelUnit("tables", (lookup, *self.exchange()), backward)
         bottom, top = self.layers("bottom", self.model.bottom_layers), self.layers("top", self.model.top_layers)
         return [tables, *bottom, self.interaction(), *top]
 

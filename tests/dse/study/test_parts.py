@@ -18,7 +18,7 @@ from dse.run.part_columns import PartColumns
 from dse.run.record import load_record
 from dse.study.journal import JOURNAL, kept_trials, read_trials, resumed_trials
 from dse.study.optuna_file import seal, unseal
-from dse.study.parts import Part, write_part
+from dse.study.parts import JournalPart, write_part
 from simcore.document.problem import InputError, InputWarning
 
 __all__ = ["small_parts"]
@@ -97,7 +97,7 @@ def test_a_part_gives_its_lines_again_to_the_byte(plain: Path, tmp_path: Path) -
     ]
     for name, given in (("plain", lines), ("odd", [*lines[1:], *odd])):
         write_part(tmp_path / name, given, 50, {"said": [1, None]})
-        part = Part(tmp_path / name)
+        part = JournalPart(tmp_path / name)
         assert [unseal(line) for line in part.lines()] == [unseal(line) for line in given]
         assert [unseal(line) for line in part.lines(np.array([30, 2]))] == [unseal(given[row]) for row in (30, 2)]
         assert (part.rows, part.told["said"]) == (len(given), [1, None])
@@ -218,7 +218,7 @@ def test_a_number_beyond_64_bits_leaves_its_trial_readable(tmp_path: Path) -> No
     lines = [seal(json.dumps(trial, separators=(",", ":")).encode()) for trial in trials]
     path = tmp_path / PARTS[0]
     write_part(path, lines, 10, {})
-    part = Part(path)
+    part = JournalPart(path)
     assert part.lines() == lines
     assert part.read_numbers().tolist() == [0, 1, 2]
     assert part.read_keys() == ["k0", "k1", "k2"]
