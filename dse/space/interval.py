@@ -1,8 +1,4 @@
-"""Interval arithmetic: bounds of an expression from bounds of the names in it.
-
-Moore (1966), chapter 3. Ends are floats as `Expression` computes them: rounding is monotone, so an end holds for what
-the same expression gives for any values inside.
-"""
+"""Bounds of an expression of one design, from bounds of the names in it (`dse.space.intervals`)."""
 
 from __future__ import annotations
 
@@ -11,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dse.space.expression import Lookup, make_lookup, path_of
+from dse.space.expression import Lookup, make_lookup
 from dse.space.hole import magnitude
+from dse.space.intervals import intervals
 from dse.space.objective import Objective
 from simcore.document.problem import Path, format_path
 from simcore.metrics import METRICS
@@ -25,52 +22,8 @@ ANY: Interval = (-math.inf, math.inf)
 
 def interval(node: ast.expr, between: Between) -> Interval:
     """Least and most of an arithmetic expression; infinite where nothing is known."""
-    path = path_of(node)
-    if path is not None:
-        return between(path)
-    match node:
-        case ast.Constant(value=value) if isinstance(value, int | float):
-            return float(value), float(value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            low, high = interval(operand, between)
-            return -high, -low
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return interval(operand, between)
-        case ast.BinOp(left=left, op=op, right=right):
-            return _combine_intervals(op, interval(left, between), interval(right, between))
-        case ast.Call(func=ast.Name(id=name), args=args):
-            ends = [interval(arg, between) for arg in args]
-            chosen: Any = min if name == "min" else max
-            return chosen(low for low, _ in ends), chosen(high for _, high in ends)
-        case _:
-            return ANY
-
-
-def _combine_intervals(op: ast.operator, one: Interval, other: Interval) -> Interval:
-    if isinstance(op, ast.Add):
-        return one[0] + other[0], one[1] + other[1]
-    if isinstance(op, ast.Sub):
-        return one[0] - other[1], one[1] - other[0]
-    if isinstance(op, ast.Mult):
-        corners = [_product(a, b) for a in one for b in other]
-        return min(corners), max(corners)
-    if isinstance(op, ast.Div) and other[0] > 0:
-        corners = [_quotient(a, b) for a in one for b in other]
-        return min(corners), max(corners)
-    if isinstance(op, ast.Div) and other[0] >= 0 and one[0] >= 0:
-        return _quotient(one[0], other[1]), math.inf
-    return ANY
-
-
-def _product(a: float, b: float) -> float:
-    return 0.0 if a == 0 or b == 0 else a * b
-
-
-def _quotient(a: float, b: float) -> float:
-    """The quotient a / b, b not below 0; one infinite end over another says nothing."""
-    if math.isinf(a):
-        return a if math.isfinite(b) else math.copysign(0.0, a)
-    return 0.0 if b == 0 else a / b
+    low, high = intervals(node, between)
+    return float(low), float(high)
 
 
 def interval_lookup(proven: Mapping[str, float | None], look: Lookup | None = None) -> Between:

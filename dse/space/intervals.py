@@ -1,4 +1,8 @@
-"""Interval arithmetic of many designs at once: `dse.space.interval`, each end a vector with one entry a design."""
+"""Interval arithmetic: bounds of an expression from bounds of the names in it, of one design or of many at once.
+
+Moore (1966), chapter 3. Ends are numbers, or vectors with one entry a design, as `Expression` computes them: rounding
+is monotone, so an end holds for what the same expression gives for any values inside.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ ANY: Ends = (-np.inf, np.inf)
 
 
 def intervals(node: ast.expr, between: Between) -> Ends:
-    """Least and most of an arithmetic expression; infinite where nothing is known (`dse.space.interval.interval`)."""
+    """Least and most of an arithmetic expression; infinite where nothing is known."""
     path = path_of(node)
     if path is not None:
         return between(path)
