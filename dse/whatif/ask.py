@@ -57,12 +57,12 @@ def answers_about(
 
     Unless told, a quick engine takes `SIMULATIONS`, some more for sizes that do not fit, for each machine that the
     front leaves out (`dse.whatif.machines`), for 16 bits where fewer are built (`dse.whatif.wider`), and for settings
-    that the space leaves out (`dse.whatif.opened`). `note` is told how far they are. The design that is to be built by
-    these answers (`choose`) is among those that are compared, however far it is behind the front.
+    that the space leaves out (`dse.whatif.opened`). `note` is told how far they are. The design to build (`choose`) is
+    compared, too, however far it is behind the front.
     """
-    allowed = (SIMULATIONS if engine in QUICK else 0) if simulations is None else simulations
     if not record.front:
         return NOTHING
+    allowed = (SIMULATIONS if engine in QUICK else 0) if simulations is None else simulations
     why = _reason_unasked(record, space, engine, allowed)
     asked = WhatIf({}, {}, 0, allowed, len(record.front), why)
     evaluator = Evaluator(space.objectives, space.constraints, engine)
@@ -82,8 +82,7 @@ def answers_about(
         found = ask_scenarios(record, front, near, there, space.constraints, note, beside)
         return replace(asked, scenarios=found)
 
-    first = ask(elsewhere, [])
-    known = () if first.scenarios is None else first.scenarios.known
+    known = () if (first := ask(elsewhere, [])).scenarios is None else first.scenarios.known
 
     def compared(chosen: Sequence[TrialRecord]) -> WhatIf:
         there = elsewhere

@@ -12,7 +12,6 @@ from simcore.engine.ranges import ranges_of
 from simcore.system.trees import fallback_notes
 from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
-from simcore.workload.serving.document import InferenceWorkload
 
 UNEVEN = (
     "uneven routing: all experts have as many tokens here, and in training the NPU of the busiest ones takes longer "
@@ -53,7 +52,6 @@ ONE_SLOT = (
 def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
     kind = kind_of(design.workload)
     yield from unmodelled_penalties(design)
-    yield from _too_long(design)
     if design.parallelism.expert > 1:
         yield UNEVEN if kind.trained else UNEVEN_SERVED
         if not kind.trained and not design.parallelism.folded:
@@ -70,15 +68,6 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
         yield from ranges_of(design, beside)
     if engine != "reference_links":
         yield from _flat_rings(design)
-
-
-def _too_long(design: Design) -> Iterator[str]:
-    """Requests that are longer than what a served model was made for."""
-    workload = design.workload
-    if isinstance(workload, InferenceWorkload) and workload.length > (most := workload.model.sequence_length):
-        name = workload.model.name or "the model"
-        have = f"prompt and output have {workload.length:,}"
-        yield f"what answers lose beyond the {most:,} tokens that {name} is for: {have}"
 
 
 def _offloads_over_pcie(design: Design) -> bool:
