@@ -83,7 +83,9 @@ def _of_software(software: Software, measured_as: str, found: Evidence) -> Ratio
     if measured_as in own:
         return own[measured_as]
     dense = [own["dense"]] if "dense" in own else []
-    return _least_sure(OTHER_SOFTWARE, *dense, *_of_other_stacks(measured_as))
+    copied = catalog.entry("software", software.like).get("interval", {}) if software.like else {}
+    of_model = [(low, high) for kind, (low, high) in copied.items() if kind == measured_as]
+    return _least_sure(OTHER_SOFTWARE, *dense, *of_model, *_of_other_stacks(measured_as))
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,6 @@ document, same outcome.
 from __future__ import annotations
 
 import json
-import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -32,7 +31,16 @@ from simcore.document.problem import Problem, Refusal
 from simcore.engine.registry import engine_named
 from simcore.metrics import CLUSTER, METRICS, metrics, metrics_before, with_measured
 from simcore.result import Result
+from simcore.result.form import is_result
 from simcore.simulate import simulate
+
+SMALLEST, LARGEST = 1e-300, 1e300
+"""Between these are the values of objectives, beside 0."""
+
+
+def is_sane(value: float) -> bool:
+    """Whether a value is one that arithmetic and pictures can work with."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +151,8 @@ class Evaluator:
         if known.broken_constraints:
             return self._cut_outcome(known)
         result = with_measured(design, simulate(design, self._engine), self._named)
+        if not isinstance(self._engine, str) and not is_result(result.document()):
+            return self._outcome_without_value(design, document, "the engine gave a result with values of other types")
         found = metrics(result)
         violations = {VALID: 0.0} | {
             c.name: early[c.name] if c.name in early else c.violation(found, document) for c in self.constraints
@@ -158,9 +168,9 @@ class Evaluator:
                 return self._outcome_without_value(
                     design, document, f"'{objective.name}': this workload has no such metric"
                 )
-            if not math.isfinite(value):
+            if not is_sane(value):
                 return self._outcome_without_value(
-                    design, document, f"'{objective.name}' is {value:g}, no finite number"
+                    design, document, f"'{objective.name}' is {value:g}, no finite number of usual size"
                 )
             values[objective.name] = value
         without = [c.explain_no_value(found, document) for c in self.constraints if violations[c.name] > 0]

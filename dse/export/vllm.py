@@ -51,6 +51,8 @@ class Vllm(Target):
         """See `Target.elsewhere`."""
         several = {"workload.global_batch": "those of all servers"} if _servers(design) > 1 else {}
         chosen = {} if _has_kernels(design) else {"parallelism.dispatch": "vLLM chooses the exchange on these NPUs"}
+        if design.parallelism.folded:
+            chosen = {"parallelism.dispatch": "nothing is exchanged"}
         cache = InferenceWorkload.of(design.workload).cache_precision
         wide = {} if cache in NARROW else {"workload.cache_precision": "that of the checkpoint, or 16 bits"}
         return _ELSEWHERE | several | chosen | wide
@@ -113,8 +115,8 @@ class Vllm(Target):
             yield "NODE_RANK counts the nodes of one server; on all of them but the first add --headless"
         if _without_graphs(design):
             yield (
-                f"{_EXCHANGES['node']} turns CUDA graphs off, which the prediction replays: {_EXCHANGES['rank']} has "
-                "them, for NPUs that decode alone"
+                f"{_EXCHANGES['node']} turns CUDA graphs off, as is predicted: {_EXCHANGES['rank']} has them, for NPUs "
+                "that decode alone"
             )
         if workload.batching == "static":
             yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
@@ -124,7 +126,7 @@ def _without_graphs(design: Design) -> bool:
     """Whether the kernels that move tokens to experts are those that vLLM starts no graphs beside."""
     p = design.parallelism
     exchanges = _copies(design) > 1 and p.dispatch == "node" and _has_kernels(design)
-    return exchanges and design.running_software.execution == "graph"
+    return exchanges and design.software.execution == "graph"
 
 
 def _has_kernels(design: Design) -> bool:

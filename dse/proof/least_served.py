@@ -24,7 +24,7 @@ from simcore.workload.base import kind_named
 
 MOST_REFINED = 40
 """Jobs that are bounded as complete designs, per shape."""
-MOST_SERVED = 30_000
+MOST_SERVED = 8_000
 """Designs of a space up to which its jobs are looked at, each of which takes some milliseconds: more take minutes."""
 SERVED = ("iteration_time", "time_to_first_token", "time_per_output_token")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dse.buy.regret import REGRET
 from dse.evaluate.fullness import fullness
+from dse.evaluate.idling import idling_mask
 from dse.evaluate.pareto import ALIKE, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import uplink_ratios, value_at
@@ -19,6 +20,7 @@ from dse.report.robustness import PRICES, Prices
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary, summarize
 from dse.whatif.answers import SAFE, WhatIf
+from dse.whatif.machines import machine_of, stack_of
 from simcore.check.load import parse_design
 from simcore.provenance import has_fitted_zero
 from simcore.workload.narrow import LOSSY
@@ -72,8 +74,8 @@ def _as_good(record: StudyRecord, summary: Summary) -> int | None:
     picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
-    usual = RUNS if own.otherwise else ROOM
-    allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else (usual, _LOOKED_AT)
+    usual = (RUNS, 4 * _LOOKED_AT) if own.otherwise else (ROOM, _LOOKED_AT)
+    allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else usual
     own = own if most else own._replace(otherwise=False, unfitted=False)  # of so many it is not asked
     worse = shares_worse(record, record.feasible_trials, picked)
     near = np.flatnonzero(worse <= allowed)
@@ -90,7 +92,13 @@ def _as_good(record: StudyRecord, summary: Summary) -> int | None:
     if own <= least:
         return number
     best = [trial for found, _, trial in as_good if found == least]
+    best = [trial for trial in best if _machine_and_stack(trial) == _machine_and_stack(picked)] or best
     return quickest_alike(record, balanced(record, best), ROOM, lambda other: other in best).number
+
+
+def _machine_and_stack(trial: TrialRecord) -> tuple[Any, ...]:
+    """What a design is built of: room is found in its settings before it is found on another machine."""
+    return tuple((machine_of(part.design), stack_of(part.design)) for _, part in trial.parts)
 
 
 def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
@@ -292,6 +300,7 @@ def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]
             if np.array_equal(moved, base):
                 continue  # no objective depends on these prices
             kept = np.flatnonzero(front_mask(moved))
+            kept = kept[~idling_mask(record.objectives, moved[kept])]
             index = knee(moved[kept])
             if index is not None:
                 found[part, factor] = feasible[int(kept[index])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dse.buy.regret import Regret, future_regrets, worst_regret
+from dse.buy.regret import REGRET, Regret, future_regrets, worst_regret
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.describe import headline
 from dse.report.summary import Summary
@@ -65,7 +65,10 @@ def regret_phrase(summary: Summary, trial: TrialRecord) -> tuple[str, ...]:
     found = worst_regret(summary.futures, trial.number)
     if found is None:
         return ()
-    return (f"regret {format_percent(found[0])} ({clean_text(found[1])})" if found[0] >= NONE else "no regret",)
+    if found[0] >= NONE:
+        return (f"regret {format_percent(found[0])} ({clean_text(found[1])})",)
+    others = [value for name, value in trial.values.items() if name.endswith(REGRET)]
+    return ("no regret",) if max(others, default=0.0) < NONE else ()  # of one metric it says nothing of the others
 
 
 def least_regretted(record: StudyRecord, summary: Summary) -> tuple[TrialRecord, float] | None:

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from dse.run.extensions import check_packages, extensions
 from dse.run.fingerprint import model_fingerprint, proof_fingerprint
 from dse.run.resolved import resolved
 from dse.run.settings import Settings
-from dse.space.settings import Gap, Seconds, Seed, Trials, sampler_problems
-from dse.space.space import Space, space_from
+from dse.space.settings import Seconds, Seed, Trials, sampler_problems
+from dse.space.space import Space, check_name, space_from
 from dse.study.journal import KeptTrials
 from dse.study.store import STUDY
 from simcore.design.include import find_files_again
 from simcore.document.form import describe_error
-from simcore.document.problem import InputError, Problem, Refusal, format_path
+from simcore.document.problem import InputError, Problem, format_path
 from simcore.document.text import Document, dump_document, parse_document, read_document
 
 VERSION = "0.1.0"
@@ -106,24 +106,12 @@ def open_study(folder: Path) -> OpenStudy:
     return OpenStudy(folder, space, document)
 
 
-_LONGEST_NAME = 200
-"""Bytes of the name of a study: file systems take 255, and an earlier run's folder ends in a number."""
-
-
-def _check_name(name: str) -> str:
-    """The name; raises `Refusal` where it could not be that of one folder below `runs`, and nothing else."""
-    is_part = Path(name).name == name not in ("", "..") and "\\" not in name
-    if is_part and name.isprintable() and len(name.encode()) <= _LONGEST_NAME:
-        return name
-    raise Refusal("the name of a folder, without a path", repr(name))
-
-
 class _StudyDocument(BaseModel):
     """The content of `study.yaml`."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    name: Annotated[str, AfterValidator(_check_name)]
+    name: Annotated[str, AfterValidator(check_name)]
     sampler: str
     trials: Trials
     seed: Seed
@@ -132,7 +120,7 @@ class _StudyDocument(BaseModel):
     design_timeout: Seconds | None = None
     reference_point: dict[str, float] | None = None
     stagnation: Trials | None = None
-    gap: Gap | None = None
+    gap: Annotated[float, Field(ge=0)] | None = None
     versions: dict[str, str | dict[str, str]]
     space: dict[str, Any]
 

@@ -65,7 +65,7 @@ def _settle_batches(template: dict[str, Any], objectives: Sequence[Objective], w
 
     `where` is what the workload is called.
     """
-    if not _has_open_batch(template.get("workload")):
+    if not _has_open(template.get("workload"), _BATCH):
         return []
     found = _find_batches(template)
     several = [known for known in found.values() if known.are_several]
@@ -78,7 +78,13 @@ def _settle_batches(template: dict[str, Any], objectives: Sequence[Objective], w
         several = [known for known in _find_batches(template).values() if known.are_several]
         notices.append(_describe_anchored(where, least, next(iter(loose)), several[0].design))
     flattered = [o for o in objectives if any(is_flattered(o, known.design) for known in several)]
-    return notices + ([_describe_flattered(where, flattered, several[0].design)] if flattered else [])
+    if not flattered:
+        return notices
+    if _has_open(template.get("workload"), _BATCH[:1]):
+        return [*notices, _describe_flattered(where, flattered, several[0].design)]
+    names = " and of ".join(objective.name for objective in flattered)
+    said = f"{where}.sequence_length is open: {names} compare trainings on sequences of different lengths"
+    return [*notices, f"{said}, which are not the same work. Fix it, or read the front length by length."]
 
 
 def is_flattered(objective: Objective, design: Design) -> bool:
@@ -113,11 +119,11 @@ def _values(design: Design, factor: int) -> dict[str, Any]:
     return bounds(replace(figures, workload=larger), {})
 
 
-def _has_open_batch(workload: Any) -> bool:
-    """Whether sections of a template may differ in their batch."""
+def _has_open(workload: Any, keys: Sequence[str]) -> bool:
+    """Whether sections of a template may differ in some keys."""
     if isinstance(workload, Choice):
         return len(workload.alternatives) > 1
-    return isinstance(workload, Mapping) and any(not isinstance(workload.get(key, 0), int) for key in _BATCH)
+    return isinstance(workload, Mapping) and any(not isinstance(workload.get(key, 0), int) for key in keys)
 
 
 def _find_batches(template: Mapping[str, Any]) -> dict[str, _OpenBatches]:

@@ -36,7 +36,8 @@ from dse.space.usual_prices import price_notices
 from dse.space.wrong import problems_elsewhere, problems_of_designs
 from simcore.catalog.entries import add_unknown_entries
 from simcore.design.include import include_files
-from simcore.document.problem import InputError, Problem
+from simcore.document.field import is_one_line
+from simcore.document.problem import InputError, Problem, Refusal
 from simcore.document.text import Document, plain_document, read_document
 from simcore.metrics import exponent_of
 
@@ -138,9 +139,26 @@ def load_space(source: str | FilePath | Mapping[str, Any]) -> Space:
     return space_from(read_document(source), FilePath(source).stem)
 
 
+LONGEST_NAME = 200
+"""Bytes of the name of a space: file systems take 255, and the folder of an earlier run ends in a number."""
+
+
+def check_name(name: str) -> str:
+    """The name of a space; raises `Refusal` where it could not be that of one folder below `runs`, and nothing else."""
+    is_part = FilePath(name).name == name not in ("", "..") and "\\" not in name
+    if is_part and is_one_line(name) and len(name.encode()) <= LONGEST_NAME:
+        return name
+    expected = f"the name of a folder: a line of at most {LONGEST_NAME} bytes, without slashes"
+    raise Refusal(expected, repr(name), "rename the file")
+
+
 def space_from(document: Document, name: str) -> Space:
     """A checked space from a document; see `load_space`."""
     data, problems = include_files(document.data, document.source or None)
+    try:
+        check_name(name)
+    except Refusal as refusal:
+        problems.append(refusal.at(("name",)))
     objectives = parse_objectives(data.get("objectives"), problems)
     constraints = parse_constraints(data.get("constraints", usual_constraints(data)), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from dse.evaluate.evaluate import Outcome
+from dse.evaluate.evaluate import Outcome, is_sane
 from dse.evaluate.record import State, TunedRecord
 from dse.space.objective import Objective
 from dse.study.stored import StoredTrial
@@ -99,8 +99,6 @@ def trial_line(worker: str, study: int, trial: StoredTrial, objectives: Sequence
 
 
 _MOST_NUMBER = 2**63
-SMALLEST, LARGEST = 1e-300, 1e300
-"""Between these are the values of objectives, beside 0."""
 
 
 def _line(log: Mapping[str, Any]) -> bytes:
@@ -167,14 +165,9 @@ def _check_outcome(outcome: Outcome) -> None:
         numbers = [*part.values.values(), *part.violations.values()]
         if not all(type(number) in (int, float) and not math.isnan(number) for number in numbers):
             raise ValueError("no values of a trial")
-        if part.state != "cut" and not all(_is_sane(number) for number in part.values.values()):
+        if part.state != "cut" and not all(is_sane(number) for number in part.values.values()):
             raise ValueError("values that no design has")
         if not (part.design is None or isinstance(part.design, dict)):
             raise ValueError("no design")
         if not (part.metrics is None or is_result(part.metrics)):
             raise ValueError("no result")
-
-
-def _is_sane(value: float) -> bool:
-    """Whether a value is one that arithmetic and pictures can work with."""
-    return value == 0 or SMALLEST <= abs(value) <= LARGEST

@@ -36,7 +36,9 @@ class Wire(NamedTuple):
     leaf: int | None
     pod: int | None
     sides: tuple[int, ...]
-    """Possible sides of a torus in one dimension."""
+    """Sides of a torus in one dimension."""
+    wrap: tuple[bool, ...]
+    """Which of these have links back; all unless given."""
     routers: int | None
     global_links: int | None
     oversubscription: float | tuple[float, ...]
@@ -50,7 +52,10 @@ class Wire(NamedTuple):
         if not self.sides:
             return (self,)
         rate = self.bandwidth / len(self.sides)
-        return tuple(self._replace(size=side, bandwidth=rate, sides=()) for side in self.sides)
+        own = self._replace(bandwidth=rate, sides=(), wrap=())
+        closed = self.wrap or (True,) * len(self.sides)
+        kinds = (self.topology if wraps else "mesh" for wraps in closed)
+        return tuple(own._replace(size=side, topology=kind) for side, kind in zip(self.sides, kinds, strict=True))
 
     @property
     def rate_key(self) -> str:
@@ -88,6 +93,7 @@ class Asked(NamedTuple):
                 d.leaf,
                 d.pod,
                 d.sides or (),
+                d.wrap or (),
                 d.routers,
                 d.global_links,
                 d.oversubscription,

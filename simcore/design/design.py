@@ -178,8 +178,10 @@ class Design(Frozen):
 
     @cached_property
     def running_software(self) -> Software:
-        """The software as it is on these NPUs (`simcore.design.software`)."""
-        return self.software.running_on(self.cluster.npu.name)
+        """The software as it is on these NPUs, and with these experts (`simcore.design.software`)."""
+        running, p = self.software.running_on(self.cluster.npu.name), self.parallelism
+        moves = p.expert > 1 and not p.folded and self.cluster.npu.platform == "cuda"
+        return running.without_graphs if moves and p.dispatch not in running.graph_dispatch else running
 
     @cached_property
     def data(self) -> int:
@@ -352,7 +354,7 @@ class Design(Frozen):
             found["gather"] = p.gather if p.zero < 3 else p.gathers
         if p.shard_group == self.copies:
             del found["shard_group"]
-        if p.expert == 1:
+        if p.expert == 1 or (p.folded and not p.sequence_parallel):  # served whole experts send no tokens
             found.pop("dispatch", None)
         if p.attention_split == "heads":
             del found["attention_split"]

@@ -22,6 +22,7 @@ from simcore.document.quantity import Size, Time
 from simcore.schedule import SCHEDULES
 
 Execution = Literal["eager", "compiled", "graph"]
+Dispatch = Literal["node", "rank"]
 
 
 class Launch(Frozen):
@@ -107,6 +108,8 @@ class Software(Frozen):
     name: Name = ""
     trains: Flag = True
     """Whether it trains; else it serves alone."""
+    like: str = ""
+    """The stack of the catalogue that its numbers are of, where no iteration of its own was measured."""
     transformers_alone: Flag = False
     """Whether it has no models but transformers."""
     execution: Execution | None = None
@@ -150,8 +153,10 @@ class Software(Frozen):
     collectives is known inside a node, in which each NPU reads from all others at once."""
     flat_rate: Share = 1.0
     """Share of the rate of a flat ring, in both directions at once, that flat collectives reach."""
-    dispatch: Literal["node", "rank"] = "rank"
+    dispatch: Dispatch = "rank"
     """Default of `parallelism.dispatch`."""
+    graph_dispatch: tuple[Dispatch, ...] = ("node", "rank")
+    """Ways to move tokens to experts beside which it replays graphs on GPUs; beside others it launches its kernels."""
     exchange: Library | None = None
     """Kernels that move tokens to experts and back, with `dispatch: node`: unless given `deepep`, or what `on` says."""
     fp8: EightBit = EightBit()
@@ -215,6 +220,11 @@ class Software(Frozen):
     def running_on(self, npu: str) -> Software:
         """The stack as it is on such an NPU; of one stack the same object for all of them."""
         return self._elsewhere if npu in self.on.npus else self
+
+    @cached_property
+    def without_graphs(self) -> Software:
+        """The stack where it replays none."""
+        return self.model_copy(update={"execution": "compiled"}) if self.execution == "graph" else self
 
     @cached_property
     def _elsewhere(self) -> Software:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -15,14 +16,25 @@ MOST_NPUS = 10**9
 """Largest number of NPUs of a cluster, and largest product of degrees."""
 
 
-def _check_printable(text: str) -> str:
-    """The text; raises `Refusal` where it has control characters, which would mean something where it is written."""
-    if text.isprintable():
+_MEANT = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Categories of Unicode that would mean something where they are written: controls, halves of letters, line ends."""
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Letters that turn the direction of what follows."""
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text is one line, and nothing else than text."""
+    return not any(unicodedata.category(letter) in _MEANT or letter in _TURNING for letter in text)
+
+
+def _check_name(text: str) -> str:
+    """The text; raises `Refusal` where it is more than a line of text."""
+    if is_one_line(text):
         return text
-    raise Refusal("printable characters on one line", repr(text))
+    raise Refusal("a line of text, without control characters", repr(text))
 
 
-Name = Annotated[str, AfterValidator(_check_printable)]
+Name = Annotated[str, AfterValidator(_check_name)]
 Count = Annotated[int, Field(strict=True, gt=0, le=MOST)]
 Natural = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Share = Annotated[float, Field(strict=True, gt=0, le=1)]

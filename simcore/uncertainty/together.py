@@ -34,7 +34,7 @@ from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
 
 _MEANT = (
-    *("trains", "transformers_alone", "measured_zero", "compared_on"),
+    *("trains", "like", "transformers_alone", "measured_zero", "compared_on", "graph_dispatch"),
     *("made_for", "not_on", "not_in", "only", "only_with", "on", "schedule"),
 )
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""

@@ -81,7 +81,8 @@ def _lacks(design: Design, only: Only, where: str, without: tuple[str, ...] = ()
         if key not in without and found not in values:
             has = " or ".join(map(_written, values))
             expected = f"{has}, which is all that {design.software.name or 'the software'} has{where}"
-            fix = "choose another one, or another stack"
+            whole = f"take tensor: 1, or expert: {design.parallelism.tensor} with expert_tensor: 1"
+            fix = whole if key == "expert_tensor" else "choose another one, or another stack"
             yield Problem(("parallelism", key), expected, _written(found), fix, rule="parallelism of the software")
 
 

@@ -10,8 +10,9 @@ from simcore import catalog
 from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.design.npu import Npu
 from simcore.design.software import Software
-from simcore.prediction_interval import DATA_SHEET, EXPANDED, OTHER_DEVICE, OTHER_SOFTWARE, ratios
+from simcore.prediction_interval import DATA_SHEET, EXPANDED, OTHER_DEVICE, OTHER_SOFTWARE, ratios, ratios_of
 from simcore.provenance import evidence, has_fitted_zero, provenance
 from simcore.simulate import simulate
 
@@ -177,3 +178,13 @@ def test_what_stands_behind_a_prediction_is_told_in_words() -> None:
     assert evidence(trained("a100-80gb")).device == "kernels"
     assert provenance(trained("v100-32gb"))["operators"] == "data sheet of v100-32gb alone"
     assert simulate(trained("h200")).document()["provenance"] == told
+
+
+def test_a_stack_with_the_numbers_of_another_one_is_no_surer_and_no_more_hopeful() -> None:
+    own, copied = (preset(Software, "software", name) for name in ("maxtext", "jax"))
+    (low, high), (least, most) = (
+        ratios_of(preset(Npu, "npus", "h100-80gb"), software, "dense") for software in (own, copied)
+    )
+    assert copied.like == own.name
+    assert most / least >= high / low
+    assert least * most >= low * high

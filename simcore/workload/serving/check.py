@@ -13,6 +13,7 @@ from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.serving.weights import WEIGHT_BYTES
 from simcore.workload.sharding import sharding_problems
 from simcore.workload.transformer.check import expert_problems
+from simcore.workload.transformer.moe import BLOCK
 
 _UNUSED = (
     "context",
@@ -47,6 +48,7 @@ def serving_problems(design: Design) -> Iterator[Problem]:
     yield from precision_problems(design)
     yield from stack_problems(design)
     yield from expert_problems(design, model)
+    yield from _cache_problems(design)
     yield from _whole_expert_problems(design)
     yield from _block_problems(design)
     if workload.precision in NARROW and "bf16" not in design.cluster.npu.peak:
@@ -80,6 +82,14 @@ def serving_problems(design: Design) -> Iterator[Problem]:
         yield Problem(("workload", "prompt_length"), expected, str(length), rule="positions")
 
 
+def _cache_problems(design: Design) -> Iterator[Problem]:
+    """Keys and values are held in 16 bits, in fp8, or in nvfp4 where the NPU computes in it (vLLM, TensorRT-LLM)."""
+    held, peak = InferenceWorkload.of(design.workload).cache_precision, design.cluster.npu.peak
+    if held in ("fp8_block", "int8") or (held == "nvfp4" and held not in peak):
+        expected = "bf16, fp16 or fp8" + (" or nvfp4" if "nvfp4" in peak else "") + ", in which servers hold a cache"
+        yield Problem(("workload", "cache_precision"), expected, held)
+
+
 def _whole_expert_problems(design: Design) -> Iterator[Problem]:
     """Experts that a tensor group does not cut are whole on its NPUs, an even share on each."""
     p = design.parallelism
@@ -90,10 +100,6 @@ def _whole_expert_problems(design: Design) -> Iterator[Problem]:
         yield Problem(path, expected, f"{p.folds} beside expert {p.expert}", fix, rule="expert tensor divides tensor")
 
 
-BLOCK = 128
-"""Rows and columns of a block of weights that has a scale of its own in `fp8_block` (DeepSeek-V3, arXiv 2412.19437)."""
-
-
 def _block_problems(design: Design) -> Iterator[Problem]:
     """A tensor group cuts weights between their blocks: servers refuse others (vllm, issue 17569)."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
@@ -102,12 +108,14 @@ def _block_problems(design: Design) -> Iterator[Problem]:
     model, moe = workload.model, workload.model.mixture_of_experts
     widths = [("feed-forward width", model.ffn if model.dense_layers or moe is None else 0, p.tensor)]
     if moe is not None:
-        widths.append(("width of experts", moe.feed_forward, p.folds))
+        held = workload.weight_precision is None
+        widths.append(("width of experts", moe.feed_forward if held else 0, p.folds))
         widths.append(("width of shared experts", moe.shared_feed_forward, p.tensor))
     for what, width, degree in widths:
-        if width % (BLOCK * degree) and width % degree == 0:
+        if degree > 1 and width % (BLOCK * degree) and width % degree == 0:
             expected = f"a degree that cuts the {what} ({width}) into multiples of the blocks' {BLOCK}"
-            whole = f"expert: {p.tensor} with expert_tensor: 1, " if what == "width of experts" else ""
+            may_be_whole = what == "width of experts" and width % BLOCK == 0
+            whole = f"expert: {p.tensor} with expert_tensor: 1, " if may_be_whole else ""
             fix = f"choose a smaller one, {whole}or fp8, whose scales are of whole tensors"
             path: Path = ("parallelism", "tensor")
             yield Problem(path, expected, str(degree), fix, rule="tensor divides the blocks")

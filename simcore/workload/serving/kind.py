@@ -53,12 +53,7 @@ class Serving(WorkloadKind):
 
     def unmodelled(self, design: Design) -> tuple[str, ...]:
         """See `WorkloadKind.unmodelled`."""
-        workload = InferenceWorkload.of(design.workload)
-        said = UNMODELLED[workload.batching]
-        if workload.length <= (most := workload.model.sequence_length):
-            return (said,)
-        name, have = workload.model.name or "the model", f"prompt and output have {workload.length:,}"
-        return said, f"what answers lose beyond the {most:,} tokens that {name} is for: {have}"
+        return (UNMODELLED[InferenceWorkload.of(design.workload).batching],)
 
     def totals(self, workload: Any) -> Totals:
         """See `WorkloadKind.totals`."""

@@ -21,7 +21,7 @@ from simcore.design.design import Design
 from simcore.design.parallelism import Parallelism
 from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
-from simcore.document.field import BYTES
+from simcore.document.field import HELD_BYTES
 from simcore.program import Compute, ModelPart, Operator, Program, Segment
 from simcore.workload.base import Sample
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
@@ -97,7 +97,7 @@ class _Builder:
     @cached_property
     def cache_width(self) -> float:
         """Bytes of one number of the cache."""
-        return BYTES[self.workload.cache_precision or wide_precision(self.workload)]
+        return HELD_BYTES[self.workload.cache_precision or wide_precision(self.workload)]
 
     def around(self, kind: LayerKind) -> tuple[Operator, ...]:
         """A layer's forward pass of one token of each request, its attention against itself."""
@@ -192,7 +192,7 @@ class _Builder:
         model, moe, t = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism.tensor
         products = 3 if model.gated else 2
         latent = model.latent_attention
-        attention = (model.query_width if latent else model.hidden) + 2 * model.kv_width
+        attention = (model.query_width if latent else model.hidden) + 2 * shapes.kv_width * t
         if latent and shapes.sequence == 1:
             attention = model.query_width + 2 * model.heads * latent.kv_lora_rank
         if moe is None or not kind.experts:
@@ -252,8 +252,10 @@ def _program(design: Design, made: Sequence[int], microbatches: int, passes: Seq
     """The Program of so many `microbatches`, whose prompts are read in `passes`: of how many each, and how often."""
     workload, p = InferenceWorkload.of(design.workload), design.parallelism
     requests = sum(prompts * often for prompts, often in passes)
-    stack, own = design.running_software, workload.weight_precision in (None, workload.precision)
-    experts = stack.experts_on(design.cluster.npu, workload.precision) if own else 1.0
+    stack = design.running_software
+    experts = stack.experts_on(
+        design.cluster.npu, workload.precision
+    )  # held in fewer bits: no quicker, as far as known
     builder = _Builder(workload, p, stack, requests, experts)
     reading = [(replace(builder, batch=prompts), often) for prompts, often in passes]
     runs = stage_runs(workload.model, p, workload.length)

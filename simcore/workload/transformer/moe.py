@@ -29,6 +29,8 @@ from simcore.workload.transformer.feed_forward import activation, mlp
 from simcore.workload.transformer.layers import Piece, Shapes, computed, tagged
 from simcore.workload.transformer.linear import norm_after, norm_between, residual
 
+BLOCK, SCALE_BYTES = 128, 4
+"""Numbers of a block with a scale of its own in `fp8_block`, and bytes of the scale (DeepSeek-V3, arXiv 2412.19437)."""
 ROUTER_KERNELS = 8
 """Kernels between the scores and the dispatch: to fp32, softmax or sigmoid, selection of the top ones, their weights'
 sum and quotient, the map of tokens to experts, the count of tokens of each, and the balancing loss (Megatron-core's
@@ -182,21 +184,27 @@ def _sorted_by_expert(shapes: Shapes) -> tuple[Piece, ...]:
 
 
 def _exchange(shapes: Shapes, way: Literal["dispatch", "combine"]) -> Piece:
-    """Dispatch or combine; backward the gradients go the other way."""
+    """Dispatch or combine; backward the gradients go the other way.
+
+    Served in `fp8_block` rows are narrowed before they are sent, with a scale for each block (DeepSeek-V3, arXiv
+    2412.19437, section 3.3.3; DeepEP); their results come back in 16 bits.
+    """
     if shapes.parallelism.expert == 1 or shapes.whole_experts:
         return Piece((), ())
     moe, e = shapes.model.mixture_of_experts, shapes.parallelism.expert
     assert moe is not None
     row = shapes.model.hidden * shapes.width
+    narrow = shapes.served and shapes.workload.precision == "fp8_block"
+    sent = shapes.model.hidden * (1 + SCALE_BYTES / BLOCK) if narrow else row
     if shapes.dispatched_once:
-        tokens = dispatched_rows(shapes) / moe.top_k * row
+        tokens = dispatched_rows(shapes) / moe.top_k
         moved = row if shapes.traced else 0  # by a kernel of a GPU; elsewhere the network is all
         library = (moved and shapes.software.exchange) or "deepep"
-        there = blocking_collective(moe.routing.kind("dispatch", moved, library), "expert", tokens)
-        back = blocking_collective(moe.routing.kind("combine", moved, library), "expert", tokens)
+        there = blocking_collective(moe.routing.kind("dispatch", moved, library), "expert", tokens * sent)
+        back = blocking_collective(moe.routing.kind("combine", moved, library), "expert", tokens * row)
         return Piece(there, back) if way == "dispatch" else Piece(back, there)
-    both = shapes.blocking("all_to_all", "expert", dispatched_rows(shapes) * row, e)
-    return Piece(both, both)
+    there, back = (shapes.blocking("all_to_all", "expert", dispatched_rows(shapes) * size, e) for size in (sent, row))
+    return Piece(there, back) if way == "dispatch" else Piece(back, there)
 
 
 def _gather(shapes: Shapes) -> Piece:

@@ -182,6 +182,13 @@ def test_an_engine_that_ends_the_process_or_says_what_no_file_takes_fails_its_de
         assert type(raised).__name__ in (outcome.error or "").encode().decode()
 
 
+@pytest.mark.parametrize("changes", [{"engine": None}, {"mfu": "much"}, {"fits": 1}])
+def test_a_result_with_values_of_other_types_fails_its_design_so_that_its_journal_can_be_read(changes: Any) -> None:
+    for outcome in evaluated(space(), lambda design: replace(cheap(design), **changes)):
+        assert outcome.state == "failed"
+        assert "values of other types" in (outcome.error or "")
+
+
 def test_an_interruption_is_no_failure_of_a_design() -> None:
     def interrupted(design: Design) -> Any:
         raise KeyboardInterrupt

@@ -449,5 +449,5 @@ def test_a_name_that_would_be_a_command_is_refused(where: str) -> None:
         its["software"] = {"base": "megatron-core", "name": name}
     else:
         its["workload"]["model"] = {"base": "llama3-8b", "name": name}
-    with pytest.raises(InputError, match="name: expected printable characters on one line"):
+    with pytest.raises(InputError, match="name: expected a line of text, without control characters"):
         design_from(its)

@@ -190,8 +190,22 @@ def test_a_name_that_is_no_folder_below_the_runs_is_refused(tmp_path: Path, name
     run(space(), tmp_path, trials=5)
     document = yaml.safe_load((tmp_path / STUDY).read_text())
     (tmp_path / STUDY).write_text(yaml.safe_dump({**document, "name": name}))
-    with pytest.raises(InputError, match="expected the name of a folder, without a path"):
+    with pytest.raises(InputError, match="expected the name of a folder: a line of at most 200 bytes"):
         open_space(str(tmp_path / STUDY))
+
+
+@pytest.mark.parametrize(
+    ("stem", "taken"), [("a\\b", False), ("\x1b[31m", False), (210 * "a", False), ("設計\u3000空間", True)]
+)
+def test_the_name_of_a_space_is_checked_before_it_is_searched(tmp_path: Path, stem: str, taken: bool) -> None:
+    file = tmp_path / f"{stem}.yaml"
+    file.write_text(yaml.safe_dump(tiny()))
+    if not taken:
+        with pytest.raises(InputError, match="expected the name of a folder"):
+            open_space(str(file))
+        return
+    run(open_space(str(file))[0], tmp_path / "run", trials=3)
+    assert open_study(tmp_path / "run").space.name == stem
 
 
 def test_a_folder_without_a_study_cannot_be_resumed(tmp_path: Path) -> None:

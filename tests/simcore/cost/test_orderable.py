@@ -116,6 +116,13 @@ def test_slices_of_a_torus_of_three_axes_are_whole_cubes_or_parts_of_one(
     assert (found.orderable, places(found)) == (sold, set() if sold else {"dimensions"})
 
 
+@pytest.mark.parametrize(("wrap", "sold"), [([False] * 3, True), ([True] * 3, False)])
+def test_a_torus_in_one_dimension_is_sold_by_its_axes(wrap: list[bool], sold: bool) -> None:
+    axes = {"topology": "torus", "size": 32, "sides": [2, 4, 4], "wrap": wrap}
+    found = order({**axes, "bandwidth": "300 GB/s", "latency": "1 us", "tier": "node"}, npu="tpu-v4")
+    assert found.orderable is sold
+
+
 def test_memory_is_the_sizes_that_are_sold() -> None:
     more = {"capacity": "240 GB", "bandwidth": "96 GB/s"}
     grace = {"memory": {"expanded": more}}

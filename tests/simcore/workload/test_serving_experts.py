@@ -355,3 +355,60 @@ def test_a_cut_expert_has_whole_blocks_of_scales_or_is_not_cut() -> None:
 def test_experts_that_are_neither_cut_over_the_group_nor_whole_on_it_are_refused(more: dict[str, int]) -> None:
     with pytest.raises(InputError, match="expert_tensor: expected 4, the tensor degree, or 1 beside"):
         design(4, parallelism={"tensor": 4, **more})
+
+
+def test_rows_go_to_experts_in_eight_bits_with_scales_where_blocks_have_them_and_come_back_in_sixteen() -> None:
+    its = design(4, model="experts", precision="fp8_block", parallelism={"expert": 4, "dispatch": "rank"})
+    rows = [op.size for op, _ in operators_of_layers(program_of(its)) if isinstance(op, Start)]
+    assert rows
+    there, back = rows[0::2], rows[1::2]
+    assert [size / 512 for size in there] == pytest.approx([size / 1024 * (1 + 4 / 128) for size in back])
+
+
+@pytest.mark.parametrize(("dispatch", "execution"), [("node", "compiled"), ("rank", "graph")])
+def test_a_server_replays_no_graphs_beside_kernels_that_turn_them_off(dispatch: str, execution: str) -> None:
+    cluster = {"npu": "h200", "fabric": "dgx-h200", "npus": 16}
+    served = {"model": "deepseek-v3", "global_batch": 32, "prompt_length": 64, "output_length": 4}
+    parallelism = {"data": 16, "expert": 16, "dispatch": dispatch}
+    whole = {"tensor": 8, "data": 2, "expert": 8, "expert_tensor": 1}
+
+    def of(degrees: dict[str, Any]) -> Design:
+        workload = {**served, "precision": "fp8_block"}
+        return design_from({"workload": workload, "parallelism": degrees, "cluster": cluster, "software": "vllm"})
+
+    assert of(parallelism).running_software.execution == execution
+    assert of(whole).running_software.execution == "graph"
+
+
+def test_experts_held_in_fewer_bits_are_read_sooner_and_multiplied_no_sooner() -> None:
+    """By a kernel whose rate nobody has measured: it is not taken to be that of products."""
+    cluster = {"npu": "h200", "fabric": "dgx-h200", "npus": 8}
+    served = {"model": "mixtral-8x7b", "global_batch": 64, "prompt_length": 1024, "output_length": 2}
+
+    def first(**its: Any) -> float:
+        workload = {**served, "precision": "bf16", **its}
+        its_design = design_from(
+            {"workload": workload, "parallelism": {"tensor": 8}, "cluster": cluster, "software": "vllm"}
+        )
+        seconds = simulate(its_design).time_to_first_token_s
+        assert seconds is not None
+        return seconds
+
+    assert 0.9 * first() < first(weight_precision="fp8") < first()
+
+
+@pytest.mark.parametrize(
+    ("npu_name", "held", "allowed"),
+    [("h200", "nvfp4", False), ("b200", "nvfp4", True), ("h200", "fp8", True), ("b200", "int8", False)],
+)
+def test_a_cache_is_held_in_what_servers_have(npu_name: str, held: str, allowed: bool) -> None:
+    workload = {"model": "llama3-8b", "global_batch": 8, "prompt_length": 64, "output_length": 4, "precision": "bf16"}
+    document = {
+        "workload": {**workload, "cache_precision": held},
+        "cluster": {"npu": npu_name, "fabric": f"dgx-{npu_name}", "npus": 8},
+    }
+    if allowed:
+        assert design_from(document)
+        return
+    with pytest.raises(InputError, match="cache_precision: expected bf16, fp16 or fp8"):
+        design_from(document)
