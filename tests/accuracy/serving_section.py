@@ -26,13 +26,17 @@ NODES: dict[str, dict[str, Any]] = {
 }
 """The network inside a node."""
 
+STACK = {"base": "vllm", "graph_dispatch": ["node", "rank"]}
+"""TensorRT-LLM, whose rows nearly all are, has its exchange of experts in its graphs."""
+
 WHAT = """\
 What is published of servers under full load (`tests/accuracy/serving/throughputs.csv`): prompts and outputs of one
 length, the layout, the precision, and a cache in fp8. Nothing was fitted to a served model. Kernels were, on the
 devices with a curve; MI300X is known by its data sheet. All is predicted with `software: vllm`; NVIDIA's rows are
-of TensorRT-LLM and NIM. Where a row does not say how many requests are served at once, it is as many as fit, up to
-the server's limit, one wave of them after the other. *Predicted / measured* is of tokens a second; *inside* is the
-share whose measured time is in the interval of the prediction.
+of TensorRT-LLM and NIM, which have the exchange of experts in their graphs (`graph_dispatch`). Where a row does not
+say how many requests are served at once, it is as many as fit, up to the server's limit, one wave of them after the
+other. *Predicted / measured* is of tokens a second; *inside* is the share whose measured time is in the interval of
+the prediction.
 """
 HEAD = """\
 | device | model, precision | layout | rows | predicted / measured: least | median | most | inside, % |
@@ -81,7 +85,7 @@ def design_of(row: dict[str, str], at_once: int) -> Design:
     degrees = {key: int(row[key]) for key in ("tensor", "data", "expert")}
     node = {"size": degrees["tensor"] * degrees["data"], "latency": "1 us", "tier": "node", **NODES[row["npu"]]}
     cluster = {"npu": row["npu"], "dimensions": [node]}
-    return design_from({"workload": workload, "parallelism": degrees, "cluster": cluster, "software": "vllm"})
+    return design_from({"workload": workload, "parallelism": degrees, "cluster": cluster, "software": STACK})
 
 
 def served(row: dict[str, str]) -> Served:
