@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.pareto import knee
 from dse.space.objective import Objective
 
 HOLDS_ELECTRICITY = frozenset({"cost.tco", "cost.yearly", "cost.electricity"})
@@ -32,3 +33,10 @@ def idling_mask(objectives: Sequence[Objective], front: NDArray[np.float64]) -> 
         worse = (rest[number] - rest) / np.where(rest == 0, 1.0, np.abs(rest))
         idle |= (more <= LITTLE).all(axis=1) & (worse <= 0).all(axis=1) & (worse <= -MUCH).any(axis=1)
     return idle
+
+
+def busy_knee(objectives: Sequence[Objective], front: NDArray[np.float64]) -> int | None:
+    """The place of the knee of a front `[F, M]`, to be minimised, without what only saves electricity; None without."""
+    kept = np.flatnonzero(~idling_mask(objectives, front))
+    index = knee(front[kept])
+    return None if index is None else int(kept[index])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluate.idling import idling_mask
-from dse.evaluate.pareto import front_mask, hypervolume, knee, reference_point, shares_behind
+from dse.evaluate.idling import busy_knee
+from dse.evaluate.pareto import front_mask, hypervolume, reference_point, shares_behind
 from dse.evaluate.simplest import simplest_first
 from dse.evaluate.trial import VALID as VALID
 from dse.evaluate.trial import State as State
@@ -104,10 +104,8 @@ class StudyRecord:
         """The knee of the front, without what only saves electricity (`dse.evaluate.idling`), if it has one."""
         if not self.front:
             return None
-        values = self.losses(self.front)
-        kept = np.flatnonzero(~idling_mask(self.objectives, values))
-        index = knee(values[kept])
-        return None if index is None else self.front[int(kept[index])]
+        index = busy_knee(self.objectives, self.losses(self.front))
+        return None if index is None else self.front[index]
 
     @cached_property
     def reference(self) -> NDArray[np.float64] | None:

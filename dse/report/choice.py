@@ -9,7 +9,7 @@ import numpy as np
 
 from dse.buy.regret import REGRET
 from dse.evaluate.fullness import fullness
-from dse.evaluate.idling import idling_mask
+from dse.evaluate.idling import busy_knee
 from dse.evaluate.pareto import ALIKE, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.aspects import uplink_ratios, value_at
@@ -300,8 +300,7 @@ def knees_at_prices(record: StudyRecord) -> dict[tuple[str, float], TrialRecord]
             if np.array_equal(moved, base):
                 continue  # no objective depends on these prices
             kept = np.flatnonzero(front_mask(moved))
-            kept = kept[~idling_mask(record.objectives, moved[kept])]
-            index = knee(moved[kept])
+            index = busy_knee(record.objectives, moved[kept])
             if index is not None:
                 found[part, factor] = feasible[int(kept[index])]
     return found

@@ -196,13 +196,13 @@ def _domain_problems(asked: Asked, node: Node) -> Iterator[Problem]:
 def _cube_problems(asked: Asked, node: Node, cube: int) -> Iterator[Problem]:
     """Slices of a torus that are sold by whole cubes: smaller ones are parts of a cube, without links back."""
     axes = [axis for wire in asked.wires[: asked.inner] for axis in wire.axes() if axis.size > 1]
-    shape = " x ".join(str(axis.size) for axis in axes)
-    if math.prod(axis.size for axis in axes) < cube**node.scale_up.axes:
+    shape, whole = " x ".join(str(axis.size) for axis in axes), cube**node.scale_up.axes
+    if asked.domain < whole:
         if any(axis.size > cube for axis in axes):
-            expected = f"sides of at most {cube} where {node.name} joins less than {cube**node.scale_up.axes} NPUs"
+            expected = f"sides of at most {cube} where {node.name} joins less than {whole} NPUs"
             yield problem(("dimensions",), expected, shape)
         if any(axis.size > 2 and axis.topology != "mesh" for axis in axes):
-            expected = f"meshes: slices of less than {cube**node.scale_up.axes} NPUs of {node.name} have no links back"
+            expected = f"meshes: slices of less than {whole} NPUs of {node.name} have no links back"
             yield problem(("dimensions",), expected, f"rings, {shape}")
     elif len(axes) < node.scale_up.axes or any(axis.size % cube for axis in axes):
         expected = f"{node.scale_up.axes} sides, each a multiple of {cube}, where {node.name} joins as many NPUs"

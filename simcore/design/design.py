@@ -180,7 +180,7 @@ class Design(Frozen):
     def running_software(self) -> Software:
         """The software as it is on these NPUs, and with these experts (`simcore.design.software`)."""
         running, p = self.software.running_on(self.cluster.npu.name), self.parallelism
-        moves = p.expert > 1 and not p.folded and self.cluster.npu.platform == "cuda"
+        moves = p.moves_tokens and self.cluster.npu.platform == "cuda"
         return running.without_graphs if moves and p.dispatch not in running.graph_dispatch else running
 
     @cached_property
@@ -354,7 +354,7 @@ class Design(Frozen):
             found["gather"] = p.gather if p.zero < 3 else p.gathers
         if p.shard_group == self.copies:
             del found["shard_group"]
-        if p.expert == 1 or (p.folded and not p.sequence_parallel):  # served whole experts send no tokens
+        if not p.moves_tokens:
             found.pop("dispatch", None)
         if p.attention_split == "heads":
             del found["attention_split"]

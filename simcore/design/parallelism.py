@@ -171,6 +171,11 @@ class Parallelism(Frozen):
         return self.expert_tensor not in (None, self.tensor)
 
     @property
+    def moves_tokens(self) -> bool:
+        """Whether tokens are sent to experts: not in a tensor group whose NPUs have the same and whole experts."""
+        return self.expert > 1 and (self.sequence_parallel or not self.folded)
+
+    @property
     def expert_npus(self) -> int:
         """NPUs that together have all experts of a layer."""
         return self.expert * self.folds

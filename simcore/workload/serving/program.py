@@ -27,10 +27,9 @@ from simcore.workload.base import Sample
 from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.serving.weights import end_width, layer_bytes, wide_precision, with_held_weights
-from simcore.workload.transformer import layers
 from simcore.workload.transformer.counts import attention_flops, layers_by_kind, token_flops
 from simcore.workload.transformer.document import TransformerWorkload
-from simcore.workload.transformer.ends import embedding_parameters, head_parameters
+from simcore.workload.transformer.ends import embedding_forward, embedding_parameters, head_forward, head_parameters
 from simcore.workload.transformer.layer import LayerKind, layer_forward, layer_parameters
 from simcore.workload.transformer.layers import Shapes
 from simcore.workload.transformer.moe import dispatched_rows
@@ -137,7 +136,7 @@ class _Builder:
     def head(self) -> tuple[Operator, ...]:
         """Logits of one token of each request, and the choice of the next."""
         share = self.one.vocabulary / self.parallelism.tensor
-        kept = tuple(op for op in layers.head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
+        kept = tuple(op for op in head_forward(self.one) if getattr(op, "name", "") != "cross-entropy")
         return (*kept, self.one.moves("sampling", self.one.tokens * share))
 
     def segments(
@@ -149,7 +148,7 @@ class _Builder:
         """
         _, first, last = stage
         different, order = _runs_in_order(Same(stage))
-        embedding = self._embedding_of_one if token else layers.embedding_forward(self.prompts)
+        embedding = self._embedding_of_one if token else embedding_forward(self.prompts)
         segments = [Segment("embedding", embedding, passes)] if first else []
         made = [Segment("layer", operators[kind], count * passes) for kind, count in different]
         segments += map(made.__getitem__, order)
@@ -157,7 +156,7 @@ class _Builder:
 
     @cached_property
     def _embedding_of_one(self) -> tuple[Operator, ...]:
-        return layers.embedding_forward(self.one)
+        return embedding_forward(self.one)
 
     def parameters(self, stage: _Stage) -> float:
         """Parameters of a stage on one NPU."""

@@ -11,9 +11,9 @@ Over the tensor group the projection is column-parallel, and its output is gathe
 from __future__ import annotations
 
 from simcore.program import Operator
-from simcore.workload.transformer import layers
 from simcore.workload.transformer.activations import layer_activations
 from simcore.workload.transformer.counts import predicts_by_experts, projection_matrix
+from simcore.workload.transformer.ends import embedding_backward, embedding_forward, head_backward, head_forward
 from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes
 from simcore.workload.transformer.layers import Piece, Shapes, backwards_of, computed, forwards_of
 
@@ -27,9 +27,9 @@ def further_passes(shapes: Shapes, kind: LayerKind) -> tuple[tuple[Operator, ...
     """One of them, forward and backward."""
     pieces = _projection(shapes)
     forward, backward = layer_passes(shapes, kind)
-    embedding, head = layers.embedding_forward(shapes), layers.head_forward(shapes)
+    embedding, head = embedding_forward(shapes), head_forward(shapes)
     ahead = (*embedding, *forwards_of(pieces), *forward, *head)
-    back = (*layers.head_backward(shapes, head), *backward, *backwards_of(pieces), *layers.embedding_backward(shapes))
+    back = (*head_backward(shapes, head), *backward, *backwards_of(pieces), *embedding_backward(shapes))
     return ahead, back
 
 

@@ -10,8 +10,9 @@ from simcore.design.parallelism import Parallelism
 from simcore.design.software import Software
 from simcore.program import Operator, Start
 from simcore.workload.data_parallel import Amount
-from simcore.workload.transformer import activations, layers
+from simcore.workload.transformer import activations
 from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.ends import embedding_backward, embedding_forward, head_backward, head_forward
 from simcore.workload.transformer.further_tokens import further_parameters, further_passes
 from simcore.workload.transformer.layer import LayerKind, layer_parameters, layer_passes, paired_passes
 from simcore.workload.transformer.layers import Piece, Shapes
@@ -94,13 +95,13 @@ class Layers:
     @cached_property
     def embedding(self) -> Piece:
         """What the first stage does before its layers."""
-        return Piece(layers.embedding_forward(self._shapes), layers.embedding_backward(self._shapes))
+        return Piece(embedding_forward(self._shapes), embedding_backward(self._shapes))
 
     @cached_property
     def head(self) -> Piece:
         """What the last stage does after its layers."""
-        forward = layers.head_forward(self._shapes)
-        return Piece(forward, layers.head_backward(self._shapes, forward))
+        forward = head_forward(self._shapes)
+        return Piece(forward, head_backward(self._shapes, forward))
 
     def further(self, kind: LayerKind) -> Layer:
         """What the last stage does for each further token that is predicted, by a layer of a kind."""

@@ -1,4 +1,4 @@
-"""Sizes that operators share on one NPU for one microbatch, and the operators of the embedding and of the head.
+"""Sizes that operators share on one NPU for one microbatch, and what pieces of a layer are made of.
 
 A GEMM [M,K]x[K,N] costs 2MNK FLOPs and moves its three matrices once. With 8-bit precision, as Transformer Engine does
 it, the inputs of linear layers' products are 8 bits wide; what leaves a product, residuals, norms, attention itself and
@@ -373,35 +373,3 @@ def _of_weights(operator: Operator) -> bool:
         return False
     product = operator.name.removesuffix("-accumulate").removesuffix("-weight-gradient")
     return product != operator.name and product not in CORE_PRODUCTS
-
-
-def embedding_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """Look the tokens up; each NPU of the tensor group holds a part of the vocabulary."""
-    return (shapes.moves("embedding", 2.0 * shapes.tokens * shapes.model.hidden), *shapes.reduce())
-
-
-def embedding_backward(shapes: Shapes) -> tuple[Operator, ...]:
-    """Add the gradients into the rows of the tokens."""
-    return (*shapes.gather(), shapes.moves("embedding-backward", 3.0 * shapes.tokens * shapes.model.hidden))
-
-
-def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
-    """Final norm, logits over the vocabulary, cross-entropy.
-
-    The cross-entropy goes over the logits in fp32: to fp32, maximum, difference, exponential, sum, quotient; back one
-    product and the cast. The fused one reads and writes them once for the sum, and once for the gradient.
-    """
-    share = shapes.vocabulary / shapes.parallelism.tensor
-    kept = shapes.tokens * shapes.model.hidden / shapes.shared
-    passes = (3.0, 2.0) if shapes.parallelism.cross_entropy_fusion else (19.0, 7.0)
-    return (
-        shapes.elementwise("norm", 2.0 * kept, 5.0 * kept),
-        *shapes.gather(),
-        shapes.wide_gemm("logits", shapes.tokens, share, shapes.model.hidden),
-        shapes.moves("cross-entropy", *(count * shapes.tokens * share for count in passes)),
-    )
-
-
-def head_backward(shapes: Shapes, forward: Sequence[Operator]) -> tuple[Operator, ...]:
-    """Gradients of the logits, of the embedding matrix and of the hidden states."""
-    return backwards(forward, shapes, shapes.reduce_beside(), shapes.gather_beside())
