@@ -196,7 +196,7 @@ def _prices(lists: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 TERMS = (
     *("memory", "electricity", "pue", "lifetime", "residual", "discount", "utilization", "building", "building_life"),
-    *("support", "staff", "staff_per_npu", "npus_per_rack"),
+    *("support", "staff", "staff_per_npu"),
 )
 
 

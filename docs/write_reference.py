@@ -76,7 +76,7 @@ SPACE = (
         "constraints",
         "list of comparisons",
         "`[fits]`",
-        "What a design must meet ([constraints](spaces.md#constraints)).",
+        "What a design must meet, `fits` beside what is said ([constraints](spaces.md#constraints)).",
     ),
     (
         "workloads",

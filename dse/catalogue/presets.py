@@ -205,7 +205,7 @@ def _tell_prices(name: str) -> Told:
         return text, f"{guessed} of {len(each)} prices assumed"
     npus = "NPUs are free" if prices.free_npus else f"{len(prices.npu)} NPUs"
     tiers = ", ".join(str(tier) for tier in prices.network)
-    text = f"{npus}; network by tier ({tiers}); {prices.npus_per_rack} NPUs a rack"
+    text = f"{npus}; network by tier ({tiers})"
     return text, f"assumed: {', '.join(assumed)}" if assumed else "published"
 
 

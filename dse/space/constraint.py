@@ -114,9 +114,18 @@ def describe_violation(name: str, violation: float) -> str:
 _OF_MEMORY = {"fits", "memory.peak", "memory.reserved"}
 
 
-def usual_constraints(data: Mapping[str, Any]) -> list[str]:
-    """The constraints of a space that gives none: that it fits, where the workload says what it needs."""
-    return ["fits"] if KINDS[workload_tag(data.get("workload"))].holds else []
+def add_fits(constraints: tuple[Constraint, ...], data: Mapping[str, Any]) -> tuple[Constraint, ...]:
+    """The constraints of a space with `fits` before them, unless they say what memory must hold or that nothing must.
+
+    A limit on cost or power does not mean that memory may be exceeded. An empty list means it, and so does a workload
+    that does not say what it holds.
+    """
+    if data.get("constraints") == [] or any(_OF_MEMORY.intersection(each.metrics) for each in constraints):
+        return constraints
+    listed = next((data[key] for key in ("jobs", "workloads") if isinstance(data.get(key), list)), [data])
+    workloads = (each.get("workload") for each in listed if isinstance(each, Mapping))
+    fits = (Constraint(Expression("fits")),) if all(KINDS[workload_tag(each)].holds for each in workloads) else ()
+    return fits + constraints
 
 
 def memory_problems(constraints: Sequence[Constraint], document: Mapping[str, Any]) -> Iterator[Problem]:

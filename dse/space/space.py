@@ -17,7 +17,7 @@ from typing import Any
 from dse.space.asked import names_in
 from dse.space.batches import settle_jobs
 from dse.space.by_parts import split_problems
-from dse.space.constraint import Constraint, parse_constraints, usual_constraints
+from dse.space.constraint import Constraint, add_fits, parse_constraints
 from dse.space.draw import Draw, FixedDraw, Odometer
 from dse.space.facts import fact_notices
 from dse.space.fill import FilledDocument, fill_template, has_solved_split, template_count
@@ -160,7 +160,7 @@ def space_from(document: Document, name: str) -> Space:
     except Refusal as refusal:
         problems.append(refusal.at(("name",)))
     objectives = parse_objectives(data.get("objectives"), problems)
-    constraints = parse_constraints(data.get("constraints", usual_constraints(data)), problems)
+    constraints = parse_constraints(data.get("constraints", []), problems)
     settings = parse_settings(data.get("study", {}), [objective.name for objective in objectives], problems)
     decided = decided_sections(data, settings)
     of_futures: list[Problem] = []
@@ -188,7 +188,7 @@ def space_from(document: Document, name: str) -> Space:
         once = list({(p.path, p.expected): p for p in reversed(problems)}.values())[::-1] if jobs else problems
         placed = [replace(p, line=p.line or document.line(p.path)) for p in once]
         raise InputError(placed, document.source)
-    constraints = tuple(replace(c, line=document.line(c.place)) for c in constraints)
+    constraints = add_fits(tuple(replace(c, line=document.line(c.place)) for c in constraints), data)
     stance = stance_of(template, data.get(KEY))
     if stance.problems:
         raise InputError([replace(p, line=document.line(p.path)) for p in stance.problems], document.source)

@@ -8,6 +8,7 @@ from math import prod
 
 from simcore.cost.bill import NODES, UNUSED, Item
 from simcore.cost.fabric import Place, buy_fabric
+from simcore.cost.rack import nodes_per_rack
 from simcore.cost.rest import Rest, buy_rest
 from simcore.cost.shelf import Basket
 from simcore.cost.torus import blocks_of, buy_torus
@@ -52,6 +53,8 @@ class _Nodes:
     domains: int
     sizes: tuple[int, ...]
     """Sizes of the dimensions inside a domain."""
+    per_rack: int
+    """Nodes of a rack."""
 
     @property
     def count(self) -> int:
@@ -84,7 +87,9 @@ def buy(cluster: Cluster, prices: PriceList, beside: Beside) -> Pieces:
         before = basket.network
         switches += buy_fabric(basket, place, nodes.price.with_nics)
         each[index] += basket.network - before
-    buy_rest(basket, Rest(nodes.node, nodes.count, switches, _storage_rate(cluster, nodes), beside.storage))
+    buy_rest(
+        basket, Rest(nodes.node, nodes.count, nodes.per_rack, switches, _storage_rate(cluster, nodes), beside.storage)
+    )
     return Pieces(tuple(basket.items), tuple(basket.problems), tuple(each))
 
 
@@ -125,7 +130,7 @@ def _nodes(basket: Basket, cluster: Cluster) -> _Nodes | None:
         return None
     blocks = blocks_of(node, sizes)
     each = blocks * node.per_rack if blocks else -(-(inside if node.scale_up.torus else domain) // node.size)
-    return _Nodes(node, price, inside, each, -(-cluster.npus // inside), sizes)
+    return _Nodes(node, price, inside, each, -(-cluster.npus // inside), sizes, nodes_per_rack(node, prices))
 
 
 def _node_item(nodes: _Nodes) -> Item:
@@ -168,5 +173,5 @@ def _places(cluster: Cluster, nodes: _Nodes) -> Iterator[Place]:
         networks = cluster.npus // (inside * dimension.size)
         where = "compute fabric" if len(dimensions) - first == 1 else f"fabric of dimension {index + 1}"
         path: Path = ("cluster", "dimensions", index)
-        site = Site(where, "network", path, max(1, along), nodes.node.per_rack, networks)
+        site = Site(where, "network", path, max(1, along), nodes.per_rack, networks)
         yield Place(dimension, site, nodes.node, max(1, along // dimension.size), nodes.used, max(inside, nodes.used))

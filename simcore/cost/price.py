@@ -9,9 +9,11 @@ from simcore.cost.bill import GROUPS, Bill
 from simcore.cost.linear import elements, memory_beyond, npu_price, servers_price, unit_price
 from simcore.cost.materials import KEPT, asked_of_linear, bill_of, pieces_of
 from simcore.cost.pool import pool_price, pool_price_problems
+from simcore.cost.rack import npus_per_rack
 from simcore.cost.shelf import shelf_of
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension
+from simcore.design.node import node_of
 from simcore.design.once import once_for
 from simcore.document.problem import Path, Problem, suggest_nearest
 from simcore.result import Cost
@@ -51,7 +53,7 @@ def racks(design: Design) -> int:
         rack = shelf_of(design.cost).first("rack")
         name = rack and rack.part.name
         return int(sum(item.count for item in bill_of(design).items if item.part == name))
-    return -(-design.cluster.npus // design.cost.npus_per_rack)
+    return -(-design.cluster.npus // npus_per_rack(node_of(design.cluster), design.cost))
 
 
 def price_problems(design: Design) -> list[Problem]:

@@ -39,6 +39,8 @@ class Rest:
 
     node: Node
     nodes: int
+    per_rack: int
+    """Nodes of a rack."""
     switches: int
     """Switches of the compute fabric."""
     rate: float | None
@@ -89,7 +91,7 @@ def _buy_network(
     if switch is None:
         return 0
     ports = -(-rest.node.size // NPUS_PER_PORT)
-    site = Site(where, group, ("cluster",), rest.nodes + more, rest.node.per_rack)
+    site = Site(where, group, ("cluster",), rest.nodes + more, rest.per_rack)
     try:
         tree = cable(site.nodes, ports, switch.part.ports, oversubscription)
     except Refusal as refusal:
@@ -100,7 +102,7 @@ def _buy_network(
 
 def _buy_racks(basket: Basket, rest: Rest, devices: int) -> None:
     """Switches for the consoles of nodes, of so many other devices and of power strips; racks for all of them."""
-    racks, shelf = -(-rest.nodes // rest.node.per_rack), basket.shelf
+    racks, shelf = -(-rest.nodes // rest.per_rack), basket.shelf
     consoles = shelf.first("management_switch")
     if consoles is not None:
         count = -(-(rest.nodes + devices + PDUS[0] * racks) // consoles.part.ports)

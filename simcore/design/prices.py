@@ -49,8 +49,10 @@ class PriceList(Frozen):
     """Price of energy [$ per J]."""
     electricity_in_total: Flag = False
     """Whether `cost.total` counts the electricity of the whole lifetime, at the power of this design."""
-    npus_per_rack: Count = 32
-    """NPUs of a rack, for `racks`."""
+    npus_per_rack: Count | None = None
+    """NPUs that a rack holds, as whole nodes, for `racks` and `power.rack`: fewer where its power or cooling is short.
+
+    As many as its nodes say where it is not given, 32 without a node; what is sold by the rack stays whole."""
     pue: Factor = 1.2
     """Power of the building over that of the machines."""
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from simcore.compute import is_bound_by_arithmetic
 from simcore.cost.bill import UNUSED, Item
 from simcore.cost.materials import KEPT, asked_of_linear, bill_of
+from simcore.cost.rack import npus_per_rack
 from simcore.design.design import Design
 from simcore.design.node import node_of
 from simcore.design.npu import Draws
@@ -82,7 +83,7 @@ def nodes_peak_watts(design: Design) -> float:
 def rack_watts(design: Design) -> float:
     """A rack full of nodes at its maximum, without PUE [W]: what its supply and its cooling must give."""
     node, bill, npus = node_of(design.cluster), bill_of(design), design.cluster.npus
-    held = design.cost.npus_per_rack if node is None else node.per_rack * node.size
+    held = npus_per_rack(node, design.cost)
     bought = npus + sum(item.count for item in bill.items if item.where == UNUSED)
     peak = sum(item.count * item.watts_max for item in bill.at_work) - _capped_away(design)
     return peak * min(1.0, held / bought)

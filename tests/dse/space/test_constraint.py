@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dse.space.constraint import NO_VALUE, Constraint, describe_violation, parse_constraints
+from dse.space.constraint import NO_VALUE, Constraint, add_fits, describe_violation, parse_constraints
 from dse.space.expression import Expression
 from simcore.document.problem import Problem
 
@@ -98,3 +98,25 @@ def test_every_constraint_that_cannot_be_read_is_told_with_its_place() -> None:
 def test_a_violation_is_told_as_a_share_of_the_limit(name: str, values: dict[str, float], told: str) -> None:
     (limit,) = parse_constraints([name], [])
     assert describe_violation(name, limit.violation(values, {})) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "holds"),
+    [
+        (None, ["fits"]),
+        (["power.rack <= 45 kW"], ["fits", "power.rack <= 45 kW"]),
+        (["cost.total <= 1e6", "fits"], ["cost.total <= 1e6", "fits"]),
+        (["memory.reserved <= 120 GiB"], ["memory.reserved <= 120 GiB"]),
+        ([], []),
+    ],
+)
+def test_a_limit_on_something_else_does_not_let_in_what_does_not_fit(said: list[str] | None, holds: list[str]) -> None:
+    data = {"workload": {"model": "gpt3"}} | ({} if said is None else {"constraints": said})
+    assert [each.name for each in add_fits(parse_constraints(said or [], []), data)] == holds
+
+
+def test_what_does_not_say_what_it_holds_need_not_fit() -> None:
+    limits = parse_constraints(["racks <= 8"], [])
+    recorded = {"workload": {"trace": "traces/run"}}
+    for data in (recorded, {"workloads": [{"workload": {"model": "gpt3"}}, recorded]}):
+        assert add_fits(limits, {**data, "constraints": ["racks <= 8"]}) == limits

@@ -90,8 +90,10 @@ def test_a_collective_has_no_tokens_to_pay_for() -> None:
     assert found["racks"] == 2
 
 
-@pytest.mark.parametrize(("npus", "per_rack", "racks"), [(64, 32, 2), (64, 72, 1), (64, 60, 2), (64, 1, 64)])
-def test_racks_are_filled_and_the_last_may_be_part_empty(npus: int, per_rack: int, racks: int) -> None:
+@pytest.mark.parametrize(
+    ("npus", "per_rack", "racks"), [(64, 32, 2), (64, 72, 1), (64, 60, 2), (64, 1, 8), (64, None, 2)]
+)
+def test_racks_hold_whole_nodes_and_the_last_may_be_part_empty(npus: int, per_rack: int | None, racks: int) -> None:
     prices = {**entry("prices", "libra"), "name": "own", "npus_per_rack": per_rack}
     result = simulate(design_from(design(cost=prices)))
     assert (result.npus, result.racks) == (npus, racks)

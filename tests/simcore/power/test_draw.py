@@ -92,6 +92,36 @@ def test_a_rack_holds_as_many_nodes_as_its_entry_says_and_counts_no_cooling() ->
     assert metrics_before(small, None)["power.rack"] == pytest.approx(10200)
 
 
+def test_a_rack_that_holds_fewer_nodes_draws_less_and_there_are_more_of_them() -> None:
+    two, one = (design_from({**design().document(), "cost": {"base": "libra", "npus_per_rack": n}}) for n in (16, 1))
+    assert metrics_before(two, None)["power.rack"] == pytest.approx(2 * 10200)
+    assert metrics_before(one, None)["power.rack"] == pytest.approx(10200)
+    assert [metrics_before(each, None)["racks"] for each in (design(), two, one)] == [2, 4, 8]
+
+
+@pytest.mark.parametrize("prices", ["libra", "street-2025"])
+def test_machines_that_are_sold_by_the_rack_stay_whole(prices: str) -> None:
+    workload = {"model": "llama3-8b", "global_batch": 576, "sequence_length": 2048, "precision": "bf16"}
+    cluster = {"npu": "gb200", "fabric": "gb200-nvl72", "npus": 576}
+    asked = ({"base": prices, "npus_per_rack": n} for n in (16, 32, 144))
+    found = [
+        metrics_before(
+            design_from({"workload": workload, "parallelism": {"tensor": 8}, "cluster": cluster, "cost": c}), None
+        )
+        for c in (prices, *asked)
+    ]
+    assert len({each["power.rack"] for each in found}) == len({each["racks"] for each in found}) == 1
+    assert found[0]["racks"] == (8 if prices == "libra" else 12)
+
+
+def test_fewer_nodes_in_a_rack_buy_more_racks_at_a_list_of_parts() -> None:
+    found = []
+    for held in (32, 16):
+        whole = design_from({**design().document(), "cost": {"base": "street-2025", "npus_per_rack": held}})
+        found.append({item.where: item.count for item in bill_of(whole).items if item.part == "rack"})
+    assert [each["nodes"] for each in found] == [2, 4]
+
+
 def test_trays_of_a_domain_that_is_used_in_part_fill_a_rack_as_others_do_and_idle() -> None:
     cluster = {"npu": "gb200", "fabric": "gb200-nvl72", "dimensions": None, "npus": 576}
     whole, part = ({k: v for k, v in {**cluster, "domain": size}.items() if v is not None} for size in (72, 64))

@@ -255,7 +255,7 @@ def test_shares_of_what_a_constraint_cuts_whatever_they_are_take_no_simulation(m
         judge = Evaluator(given.objectives, given.constraints)
         assert {judge(filled.document).state for filled in given.enumerate()} == {"cut"}
     assert calls == []
-    assert list(too_large(constraints=["iteration_time <= 1e9", "cost.total >= 0"]).enumerate())
+    assert list(too_large(constraints=["iteration_time <= 1e9", "memory.peak >= 0"]).enumerate())
     assert calls
 
 
