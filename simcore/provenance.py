@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from simcore import catalog
-from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.library import Library
 from simcore.design.npu import Npu
@@ -15,6 +13,7 @@ from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
 from simcore.design.usual_library import is_usual
+from simcore.design.variation import is_itself
 from simcore.workload.base import kind_of
 
 AS_DESIGNED = "as the design says it"
@@ -43,25 +42,13 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
     if npu.curve is None or (npu.curve.name and not npu.curve.measured_on):  # that of a generation, and assumed
         device: Literal["kernels", "generation", "data sheet"] = "data sheet"
     else:
-        device = "kernels" if _is_itself(npu) and npu.name in npu.curve.measured_on else "generation"
+        device = "kernels" if is_itself(npu) and npu.name in npu.curve.measured_on else "generation"
     known = (*software.measured_on, *software.compared_on)
-    return Evidence(device, bool(known), _is_itself(npu) and npu.name in known)
-
-
-def _is_itself(npu: Npu) -> bool:
-    """Whether an NPU is what its name says: a variation with another peak or memory is another device."""
-    if npu.name not in catalog.section("npus"):
-        return True
-    own = preset(Npu, "npus", npu.name)
-    return npu is own or _rates_of(npu) == _rates_of(own)
+    return Evidence(device, bool(known), is_itself(npu) and npu.name in known)
 
 
 def _said_name(npu: Npu) -> str:
-    return npu.name if _is_itself(npu) else f"a variation of {npu.name}"
-
-
-def _rates_of(npu: Npu) -> tuple[Any, ...]:
-    return npu.peak, npu.memory.bandwidth, npu.multiprocessors, npu.flops_per_clock
+    return npu.name if is_itself(npu) else f"a variation of {npu.name}"
 
 
 def _usual_elsewhere(npu: Npu) -> str:

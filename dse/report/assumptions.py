@@ -141,7 +141,7 @@ def _design_of(trial: TrialRecord) -> Design | None:
 def _has_own_price(trial: TrialRecord, listed: PriceList) -> bool:
     """Whether the price of an NPU is that of its own section, and not that of a list or of the catalogue."""
     npu = value_at(trial.design or {}, "cluster.npu")
-    return isinstance(npu, Mapping) and "price" in npu and not listed.by_parts and npu.get("name") not in listed.npu
+    return isinstance(npu, Mapping) and "price" in npu and not listed.by_parts
 
 
 def _parts(trial: TrialRecord, metrics: Mapping[str, Any], listed: PriceList) -> Iterator[tuple[str, str]]:

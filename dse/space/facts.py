@@ -30,9 +30,12 @@ def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
     if template_count(template.get("reliability", {})) > 1:
         yield from _open_reliability([design.reliability for design in found])
     if unpriced := dict.fromkeys(path for npu in _npus_of(template.get("cluster")) for path in _unpriced(npu)):
+        by_parts = any(design.cost.by_parts for design in found)
+        first = "Take a list of prices of NPUs, cost: libra, and let" if by_parts else "Let"
         yield (
-            f"cluster.npu leaves open {' and '.join(unpriced)} at one price, so a search has the best for nothing. Let "
-            'the price follow, price: {expr: "9000 + 50 * cluster.npu.memory.capacity / 1e9"}, or list whole NPUs, '
+            f"cluster.npu leaves open {' and '.join(unpriced)} at one price, so a search has the best for nothing. "
+            f"{first} the price follow, npu: {{name: mine, ..., price: "
+            '{expr: "9000 + 50 * cluster.npu.memory.capacity / 1e9"}}, or list whole NPUs, '
             "npu: {choice: [{name: small, ...}, {name: large, ...}]}."
         )
     largest = max(found, key=_tokens, default=None)

@@ -32,6 +32,7 @@ from simcore.bounds.overlap import lost_shares, slowed_time
 from simcore.bounds.rounding import SAFE
 from simcore.catalog.preset import preset
 from simcore.compute import operator_times, times_of
+from simcore.cost.linear import own_or_listed
 from simcore.cost.price import cluster_cost
 from simcore.design.design import Design
 from simcore.design.jobs import shares_of
@@ -269,7 +270,7 @@ def _bound_partial(document: Mapping[str, Any]) -> Bounds:
     npus, npu, prices = int(cluster["npus"]), _resolve_entry(Npu, "npus", cluster["npu"]), document.get("cost", "libra")
     price_list = _resolve_entry(PriceList, "prices", prices)
     unknown = price_list.free_npus or price_list.by_parts  # nodes decide what NPUs cost
-    price = npus * (0.0 if unknown else price_list.npu.get(npu.name, npu.price or 0.0))
+    price = npus * (0.0 if unknown else own_or_listed(npu, price_list) or 0.0)
     if cap is not None:
         npu = capped(npu, parse_quantity(cap, "power") if isinstance(cap, str) else cap)
     each = npus * price_list.pue

@@ -65,7 +65,7 @@ def attention_machine(npu: Npu, curve: AttentionCurve, memory: float, peak: floa
     return AttentionMachine(
         multiprocessors=float(npu.multiprocessors),
         limit=curve.limit,
-        softmax=curve.softmax,
+        softmax=curve.softmax / npu.exponentials,
         depth=curve.depth,
         wave=curve.wave,
         backward=curve.backward,

@@ -83,7 +83,8 @@ class Roofline(OperatorTimes):
         fused = operator.kind == "flash" and not npu.is_ideal
         decodes = fused and bool(operator.fused) and decodes_keys(*operator.fused[0][1:3])
         missed = 0.0 if decodes else npu.gemm.half
-        computing = (operator.padding * operator.flops + missed) / (npu.gemm.limit * self._sustained(operator.kind))
+        limit = npu.gemm.limit_in(self._precision(operator.kind))
+        computing = (operator.padding * operator.flops + missed) / (limit * self._sustained(operator.kind))
         if fused:
             computing /= ATTENTION * self.attention
         return max(computing, moving) + max(npu.overhead, DECODE_KERNELS if decodes else 0.0)
@@ -141,7 +142,8 @@ class Roofline(OperatorTimes):
         """See `OperatorTimes.least`."""
         npu = self.npu
         if npu.curve is None:
-            return flops / (npu.gemm.limit * self._sustained("gemm"))
+            most = max(npu.gemm.limit_in(self._precision(kind)) * self._sustained(kind) for kind in ("gemm", "flash"))
+            return flops / most
         narrow, wide = npu.curve.product(self.precision).limit, npu.curve.product(self._precision("core")).limit
         attention = max(npu.curve.attention.limit, wide)
         return flops / max(narrow * self._sustained("gemm"), attention * self._sustained("flash"))

@@ -15,6 +15,7 @@ from simcore.cost.bill import NODES, Group, Item
 from simcore.design.design import Design
 from simcore.design.dimension import Dimension, Tier
 from simcore.design.node import node_of, nodes_sold_with
+from simcore.design.npu import Npu
 from simcore.design.prices import PriceList
 from simcore.document.ranges import range_of
 from simcore.network import TOPOLOGIES
@@ -52,11 +53,15 @@ def unit_price(prices: PriceList, dimension: Dimension) -> float:
 
 
 def npu_price(design: Design) -> float:
-    """Price of one NPU [$]: the price list's, or the NPU's own."""
-    npu = design.cluster.npu
-    price = design.cost.npu.get(npu.name, npu.price)
+    """Price of one NPU [$] of a checked design: see `own_or_listed`."""
+    price = own_or_listed(design.cluster.npu, design.cost)
     assert price is not None  # checked at the door
     return price
+
+
+def own_or_listed(npu: Npu, prices: PriceList) -> float | None:
+    """Price of one NPU [$]: its own, else the price list's; None where neither has one."""
+    return prices.npu.get(npu.name) if npu.price is None else npu.price
 
 
 def memory_beyond(design: Design) -> float:

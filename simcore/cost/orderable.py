@@ -1,25 +1,25 @@
 """Whether a cluster can be ordered: what of it nobody sells, by the nodes of the catalogue and the switches between.
 
-An NPU that is not of the catalogue, or that no node there is sold with, is not checked.
+An NPU that is not of the catalogue, or that no node there is sold with, is not checked. A variation that keeps the name
+of an NPU of the catalogue, and has another peak or memory bandwidth, is not sold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from simcore import catalog
-from simcore.catalog.preset import preset
 from simcore.cost.cabled import cabling_problems, tree_problems
-from simcore.cost.sold import Asked, node_problems
+from simcore.cost.sold import Asked, node_problems, problem
 from simcore.design.cluster import Cluster
 from simcore.design.design import Design
 from simcore.design.lacked import lacked_by_libraries
 from simcore.design.node import Node, nodes_sold_with
 from simcore.design.npu import Npu
 from simcore.design.once import once
+from simcore.design.variation import is_in_catalogue, is_itself
 from simcore.document.problem import Problem
 
 
@@ -49,10 +49,12 @@ class Order:
 def order_of(cluster: Cluster) -> Order:
     """Whether a cluster can be ordered: as its node, else as that of its NPU's which it misses least."""
     if cluster.node is not None:
-        return _order(Asked.of(cluster), (cluster.node,))
-    if why := _why_unchecked(cluster.npu):
+        order = _order(Asked.of(cluster), (cluster.node,))
+    elif why := _why_unchecked(cluster.npu):
         return Order(unchecked=why)
-    return _order_in_catalogue(Asked.of(cluster))
+    else:
+        order = _order_in_catalogue(Asked.of(cluster))
+    return order if is_itself(cluster.npu) else replace(order, problems=(_unsold(cluster.npu), *order.problems))
 
 
 def is_orderable(design: Design) -> bool:
@@ -68,9 +70,16 @@ def order_facts(design: Design) -> dict[str, Any]:
 
 def _why_unchecked(npu: Npu) -> str:
     """Why it is not known what an NPU is sold in; empty where it is."""
-    if npu.name not in catalog.section("npus") or preset(Npu, "npus", npu.name).peak != npu.peak:
+    if not is_in_catalogue(npu):
         return "the NPU is not of the catalogue"
     return "" if nodes_sold_with(npu.name) else f"no node of the catalogue is sold with {npu.name} ({npu.unsold})"
+
+
+def _unsold(npu: Npu) -> Problem:
+    """That a variation has the name of what is sold."""
+    expected = f"{npu.name} as it is sold"
+    fix = "give it a 'name' and a 'price' of its own"
+    return problem(("npu",), expected, "one with another peak or memory bandwidth", fix)
 
 
 @lru_cache(maxsize=65_536)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from simcore import catalog
 from simcore.cost.bill import GROUPS, Bill
-from simcore.cost.linear import elements, memory_beyond, npu_price, servers_price, unit_price
+from simcore.cost.linear import elements, memory_beyond, npu_price, own_or_listed, servers_price, unit_price
 from simcore.cost.materials import KEPT, asked_of_linear, bill_of, pieces_of
 from simcore.cost.pool import pool_price, pool_price_problems
 from simcore.cost.rack import npus_per_rack
@@ -62,7 +62,7 @@ def price_problems(design: Design) -> list[Problem]:
     if unknown := [*_unknown_parts(design)]:
         return unknown
     if prices.by_parts:
-        return [*pieces_of(design).problems, *pool_price_problems(design)]
+        return [*_priced_apart(design), *pieces_of(design).problems, *pool_price_problems(design)]
     if not prices.name and (lacking := _unpriced(design)):
         fix = "beside the other prices of a list, name it: 'cost: {base: libra, ...}'"
         return [Problem(("cost",), f"prices of {', '.join(lacking)}", "a price list without them", fix)]
@@ -82,6 +82,15 @@ def price_problems(design: Design) -> list[Problem]:
         fix = "add 'price' to the NPU, or its name to the price list's 'npu'"
         problems.append(Problem(("cluster", "npu"), f"an NPU priced in '{prices.name}'", found, fix))
     return problems
+
+
+def _priced_apart(design: Design) -> Iterator[Problem]:
+    """A price of an NPU where nodes are bought whole."""
+    if design.cluster.npu.price is not None:
+        name = design.cost.name or "NAME"
+        fix = f"say what a node costs, 'cost: {{base: {name}, nodes: {{…}}}}', or choose a list of NPUs such as libra"
+        found = f"{design.cluster.npu.price:,.0f} $"
+        yield Problem(("cluster", "npu", "price"), f"no price of an NPU: list '{name}' sells whole nodes", found, fix)
 
 
 def _unpriced(design: Design) -> list[str]:
@@ -105,7 +114,7 @@ def _unsold(design: Design) -> Iterator[tuple[int, Dimension, str]]:
 def _lacks_npu(design: Design) -> bool:
     """Whether its price list has no price for its NPU, nor the NPU one of its own."""
     prices, npu = design.cost, design.cluster.npu
-    return not prices.free_npus and npu.name not in prices.npu and npu.price is None
+    return not prices.free_npus and own_or_listed(npu, prices) is None
 
 
 def _unknown_parts(design: Design) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from simcore.catalog.preset import named, part_named
 from simcore.design.compute import ComputeModel
 from simcore.design.curve import Curve
-from simcore.document.field import Count, Flag, Frozen, Name, Precision, Share
+from simcore.document.field import Count, Factor, Flag, Frozen, Name, Precision, Share
 from simcore.document.problem import Refusal
 from simcore.document.quantity import Bandwidth, ComputeRate, Money, Power, Size, Time, Work
 
@@ -59,8 +59,15 @@ class GemmEfficiency(Frozen):
     limit: Share = 0.64
     """Share of the peak that an endless product reaches. Unless given the geometric mean of what was measured in 16
     bits, and lasts: A100 0.83, H100 0.77, B200 0.66, MI300X 0.51, MI325X 0.60, MI355X 0.62, Gaudi 3 0.52."""
+    narrow: dict[Precision, Share] = {}
+    """Share by precision where it is another; blocks of 8 bits have that of other 8 bits unless given."""
     half: Annotated[Work, Field(ge=0)] = 8e9
     """FLOPs of a product that reaches half of the limit [FLOP]."""
+
+    def limit_in(self, precision: str) -> float:
+        """Share of a precision's peak that an endless product reaches."""
+        named: Any = "fp8" if precision == "fp8_block" and precision not in self.narrow else precision
+        return self.narrow.get(named, self.limit)
 
 
 class Draws(NamedTuple):
@@ -141,6 +148,8 @@ class Npu(Frozen):
     """Dense 16-bit FLOPs of one multiprocessor in one clock."""
     curve: Annotated[Curve | None, part_named("curves")] = None
     """A calibrated curve (or its name in the catalogue), in place of `gemm`, `memory.efficiency` and `overhead`."""
+    exponentials: Factor = 1.0
+    """How many times as many exponentials in a clock as the devices of its `curve` have, for softmax."""
     sustained: Share = 1.0
     """Share of the speed of products measured in milliseconds that power limits let runs of minutes sustain."""
     power: NpuPower
@@ -148,7 +157,7 @@ class Npu(Frozen):
     introduced: Annotated[int, Field(strict=True, ge=1990, lt=2100)] | None = None
     """Year of its introduction."""
     price: Annotated[Money, Field(ge=0)] | None = None
-    """Price of one NPU [$], where the price list has none."""
+    """Price of one NPU [$], in place of that of a price list of NPUs."""
     unsold: str | None = None
     """Why no node of the catalogue is sold with it, where none is."""
     offered: str | None = None

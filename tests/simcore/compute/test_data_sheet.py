@@ -47,6 +47,18 @@ def test_a_host_launches_whatever_the_device_is(name: str) -> None:
     assert times.seconds(product(16.0)._replace(pieces=2)) == LAUNCH / 2
 
 
+def test_8_bits_reach_a_share_of_their_own_where_that_was_measured() -> None:
+    long = product(65536.0)
+    reached = {p: long.flops / Roofline(MI300X, p).seconds(long) for p in ("bf16", "fp8", "fp8_block")}
+    assert reached["bf16"] == pytest.approx(668e12, rel=0.01)
+    assert reached["fp8"] == reached["fp8_block"] == pytest.approx(980e12, rel=0.01)
+    plain = MI300X.model_copy(update={"gemm": MI300X.gemm.model_copy(update={"narrow": {}})})
+    assert Roofline(plain, "fp8").seconds(long) < Roofline(MI300X, "fp8").seconds(long)
+    for precision in reached:  # no bound is above what a product takes
+        times = Roofline(MI300X, precision)
+        assert times.least(long.flops) <= times.seconds(long)
+
+
 def test_an_ideal_npu_takes_its_roofline_alone() -> None:
     times = Roofline(IDEAL, "bf16", launch=LAUNCH)
     moved = 1e3

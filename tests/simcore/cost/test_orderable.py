@@ -145,9 +145,12 @@ def test_an_npu_that_no_node_is_sold_with_is_not_checked_and_says_why() -> None:
     assert "made for one customer" in on_fabric("h100-96gb-500w", "dgx-h100", 64).unchecked
 
 
-def test_of_a_variation_another_price_is_checked_and_another_peak_is_not() -> None:
+@pytest.mark.parametrize("rate", [{"peak": {"fp16": "1 PFLOP/s"}}, {"memory": {"bandwidth": "8 TB/s"}}])
+def test_a_variation_at_another_rate_is_not_what_is_sold_under_its_name(rate: dict[str, Any]) -> None:
     assert order(A100, POD, npu={"base": "a100-80gb", "price": "9000 $"}).orderable is True
-    assert order(A100, POD, npu={"base": "a100-80gb", "peak": {"fp16": "1 PFLOP/s"}}).orderable is None
+    found = order(A100, POD, npu={"base": "a100-80gb", **rate})
+    assert (found.orderable, [one.path for one in found.problems]) == (False, [("cluster", "npu")])
+    assert order(A100, POD, npu={"base": "a100-80gb", "name": "mine", **rate}).orderable is None
 
 
 def test_a_node_that_a_cluster_names_is_what_is_ordered() -> None:

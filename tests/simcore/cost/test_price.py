@@ -11,6 +11,7 @@ from simcore.check.load import design_from
 from simcore.cost.linear import npu_price, unit_price
 from simcore.cost.price import cluster_cost, price_problems
 from simcore.design.design import Design
+from simcore.document.problem import InputError
 
 FOUR_D = [("ring", 4, "chiplet"), ("fully_connected", 8, "package"), ("ring", 4, "node"), ("switch", 32, "pod")]
 
@@ -75,8 +76,16 @@ def test_network_only_counts_the_network_alone() -> None:
     assert cost.total == cost.network == pytest.approx(6.902e6, rel=1e-4)
 
 
-def test_an_npus_own_price_counts_where_the_list_has_none() -> None:
+def test_an_npus_own_price_counts_whether_the_list_has_one_or_not() -> None:
     assert npu_price(four_d([25.0] * 4, chip=npu(price="1234 $"))) == 1234.0
+    used = four_d([25.0] * 4, chip={"base": "a100-80gb", "price": "4000 $"})
+    assert npu_price(used) == 4000.0
+    assert cluster_cost(used).npu == 4096 * 4000.0
+
+
+def test_a_list_of_whole_nodes_refuses_the_price_of_an_npu() -> None:
+    with pytest.raises(InputError, match=r"cluster\.npu\.price: .*'street-2025' sells whole nodes.*4,000 \$"):
+        four_d([25.0] * 4, chip={"base": "a100-80gb", "price": "4000 $"}, cost="street-2025")
 
 
 def test_cost_is_linear_in_bandwidth() -> None:

@@ -1,0 +1,23 @@
+"""Whether an NPU is what its name says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcore import catalog
+from simcore.catalog.preset import preset
+from simcore.design.npu import Npu
+
+
+def is_itself(npu: Npu) -> bool:
+    """Whether an NPU is what its name says: a variation with another peak or memory is another device."""
+    return not is_in_catalogue(npu) or npu is (own := preset(Npu, "npus", npu.name)) or _rates_of(npu) == _rates_of(own)
+
+
+def is_in_catalogue(npu: Npu) -> bool:
+    """Whether the catalogue has an NPU of its name."""
+    return npu.name in catalog.section("npus")
+
+
+def _rates_of(npu: Npu) -> tuple[Any, ...]:
+    return npu.peak, npu.memory.bandwidth, npu.multiprocessors, npu.flops_per_clock
