@@ -27,6 +27,8 @@ _MODEL = '"${MODEL:?the folder or the name of a checkpoint}"'
 _RANK = "${NODE_RANK:-0}"
 _EXCHANGES = {"node": "deepep_high_throughput", "rank": "deepep_low_latency"}
 """Who moves tokens to experts: once a node and on inside it, or to each NPU (DeepEP's two sets of kernels, of CUDA)."""
+ROUND = 256
+"""Tokens of an NPU that the low-latency kernels take at a time, as vLLM has it."""
 _ELSEWHERE = {
     "workload.model": "the checkpoint that MODEL names",
     "workload.precision": "that of the checkpoint",
@@ -118,6 +120,12 @@ class Vllm(Target):
                 f"{_EXCHANGES['node']} turns CUDA graphs off, as is predicted: {_EXCHANGES['rank']} has them, for NPUs "
                 "that decode alone"
             )
+        if _reads_in_rounds(design):
+            yield (
+                f"{_EXCHANGES['rank']} takes {ROUND} tokens of an NPU at a time (VLLM_MOE_DP_CHUNK_SIZE): a pass that "
+                f"reads {workload.pass_tokens:,} takes rounds, which the prediction does not count; read prompts on NPUs of "
+                f"their own, or with {_EXCHANGES['node']}"
+            )
         if workload.batching == "static":
             yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
 
@@ -127,6 +135,13 @@ def _without_graphs(design: Design) -> bool:
     p = design.parallelism
     exchanges = _copies(design) > 1 and p.dispatch == "node" and _has_kernels(design)
     return exchanges and design.software.execution == "graph"
+
+
+def _reads_in_rounds(design: Design) -> bool:
+    """Whether prompts go through kernels that are made for few tokens."""
+    workload, p = InferenceWorkload.of(design.workload), design.parallelism
+    exchanges = _copies(design) > 1 and p.dispatch != "node" and _has_kernels(design)
+    return exchanges and workload.batching == "continuous" and workload.pass_tokens > ROUND
 
 
 def _has_kernels(design: Design) -> bool:

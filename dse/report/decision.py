@@ -31,7 +31,7 @@ from dse.report.choice import (
 )
 from dse.report.families import Family, families
 from dse.report.futures import describe_robust_choice
-from dse.report.intervals import interval_of
+from dse.report.intervals import describe_value, interval_of
 from dse.report.jobs import name_slowest
 from dse.report.left_out import describe_recomputed, describe_sizes, describe_usual
 from dse.report.limits import describe_kept_limits, describe_near_limits
@@ -58,12 +58,10 @@ from dse.report.units import (
     format_with_unit,
     label,
     list_words,
-    scale,
     short_label,
 )
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases, vanishing
-from dse.space.objective import Objective
 from simcore.metrics import exponent_of
 
 _ON = 0.0005
@@ -239,7 +237,7 @@ def _describe_thinning(trial: TrialRecord) -> str:
 
 def _expect(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     told = _with_intervals(record, summary, trial)
-    given = [_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
+    given = [describe_value(o, summary, trial, with_interval=o.name in told) for o in record.objectives]
     of_all = _describe_aggregate(record, trial) or _describe_slowest(record, trial)
     parts = [f"Expect {list_words(given)}{of_all}", describe_speed(record, trial)]
     parts += ["" if trial.workloads else describe_load(trial.metrics, trial.design)]
@@ -310,18 +308,6 @@ def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
     if not sure.on_front:  # chosen for what no objective counts, or always behind a design on another machine
         return f"at most {behind} the front in nine of ten scenarios"
     return f"on the front in {format_percent(sure.on_front)} of the scenarios, at most {behind} it in nine of ten"
-
-
-def _value(objective: Objective, summary: Summary, trial: TrialRecord, *, with_interval: bool) -> str:
-    """`iteration time 61.32 s (nine times in ten 50.68 to 83.06)`."""
-    value = trial.values[objective.name]
-    text = f"{clean_text(label(objective.name))} {format_with_unit(value, objective.unit, objective.name)}"
-    ends = interval_of(objective, summary, trial) if with_interval else None
-    if ends is None:
-        return text
-    unit = scale(objective.unit, [value], objective.name)
-    low, high = (unit.number(end) for end in ends)
-    return f"{text} (nine times in ten {low} to {high})"
 
 
 def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:

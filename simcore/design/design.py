@@ -181,7 +181,8 @@ class Design(Frozen):
         """The software as it is on these NPUs, and with these experts (`simcore.design.software`)."""
         running, p = self.software.running_on(self.cluster.npu.name), self.parallelism
         moves = p.moves_tokens and self.cluster.npu.platform == "cuda"
-        return running.without_graphs if moves and p.dispatch not in running.graph_dispatch else running
+        launched = p.zero not in running.graph_zero or (moves and p.dispatch not in running.graph_dispatch)
+        return running.without_graphs if launched and running.execution == "graph" else running
 
     @cached_property
     def data(self) -> int:

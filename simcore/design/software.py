@@ -22,6 +22,7 @@ from simcore.document.quantity import Size, Time
 from simcore.schedule import SCHEDULES
 
 Execution = Literal["eager", "compiled", "graph"]
+ZeroStage = Annotated[int, Field(ge=0, le=3)]
 Dispatch = Literal["node", "rank"]
 
 
@@ -157,6 +158,8 @@ class Software(Frozen):
     """Default of `parallelism.dispatch`."""
     graph_dispatch: tuple[Dispatch, ...] = ("node", "rank")
     """Ways to move tokens to experts beside which it replays graphs on GPUs; beside others it launches its kernels."""
+    graph_zero: tuple[ZeroStage, ...] = (0, 1, 2, 3)
+    """ZeRO stages beside which it replays graphs."""
     exchange: Library | None = None
     """Kernels that move tokens to experts and back, with `dispatch: node`: unless given `deepep`, or what `on` says."""
     fp8: EightBit = EightBit()
@@ -169,7 +172,7 @@ class Software(Frozen):
     """Names of the NPUs whose measured iterations its numbers were fitted to."""
     compared_on: tuple[str, ...] = ()
     """Names of the NPUs on which published figures stand beside its predictions, and decided none of its numbers."""
-    measured_zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] = ()
+    measured_zero: tuple[ZeroStage, ...] = ()
     """ZeRO stages of these iterations; empty: not known."""
     reduces_apart_on: tuple[Platform, ...] = ()
     """Platforms on which sharded gradients of a layer are reduced before the layer before it begins: layers are the
@@ -223,8 +226,8 @@ class Software(Frozen):
 
     @cached_property
     def without_graphs(self) -> Software:
-        """The stack where it replays none."""
-        return self.model_copy(update={"execution": "compiled"}) if self.execution == "graph" else self
+        """A stack that replays graphs, where it replays none."""
+        return self.model_copy(update={"execution": "compiled"})
 
     @cached_property
     def _elsewhere(self) -> Software:

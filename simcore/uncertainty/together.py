@@ -10,7 +10,7 @@ Three parts add up, as logarithms:
 - *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
   interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
   parameters do to the group's designs. It cancels in pairs. Devices of one generation on which the stack was not
-  fitted have most of it in common (`OF_GENERATION`).
+  fitted have most of it in common (`OF_GENERATION`), with the one on which it was fitted if that is of theirs.
 
 So one design by itself has the spread of its interval, and two designs differ by what they do not share.
 """
@@ -23,6 +23,8 @@ from math import log, sqrt
 
 import numpy as np
 
+from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
@@ -34,7 +36,7 @@ from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
 
 _MEANT = (
-    *("trains", "like", "transformers_alone", "measured_zero", "compared_on", "graph_dispatch"),
+    *("trains", "like", "transformers_alone", "measured_zero", "compared_on", "graph_dispatch", "graph_zero"),
     *("made_for", "not_on", "not_in", "only", "only_with", "on", "schedule"),
 )
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
@@ -57,8 +59,9 @@ class Level:
     group: str
     """The device, the stack and the kind of model: designs of one group are wrong together."""
     generation: str
-    """The generation's kernels, the stack and the kind of model, which groups share; empty where iterations on the
-    device itself decided the numbers, or nothing is known of its kernels."""
+    """What groups share: the group of the device of their generation on which the stack was fitted, else the
+    generation's kernels, the stack and the kind of model; empty where iterations on the device itself decided the
+    numbers, or nothing is known of its kernels."""
     middle: float
     spread: float
 
@@ -75,9 +78,18 @@ class Level:
         low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as, expanded))
         beside = " with expanded memory" if expanded else ""
         of = f"{software.name} {workload.measured_as}{beside}"
-        curve = "" if npu.curve is None else npu.curve.name
-        generation = f"{curve} {of}" if curve and not evidence_of(npu, software).iterations else ""
+        alone = npu.curve is None or not npu.curve.name or evidence_of(npu, software).iterations
+        generation = "" if alone else f"{_fitted_relative(npu, software)} {of}"
         return cls(f"{npu.name} {of}", generation, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
+
+
+def _fitted_relative(npu: Npu, software: Software) -> str:
+    """The device of an NPU's generation on which a stack was fitted, by name; else the generation's curve."""
+    assert npu.curve is not None
+    known = (name for name in software.measured_on if name in catalog.section("npus"))
+    curves = ((name, preset(Npu, "npus", name).curve) for name in known)
+    same = (name for name, curve in curves if curve is not None and curve.name == npu.curve.name)
+    return next(same, npu.curve.name)
 
 
 def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown:

@@ -93,6 +93,15 @@ def test_a_group_of_experts_is_a_server() -> None:
     assert "a server is 16 NPUs: start 4 of them behind one address" in exported.notes
 
 
+def test_a_pass_of_prompts_longer_than_the_low_latency_kernels_take_is_told() -> None:
+    spread: dict[str, Any] = {**DESIGNS["experts over some"].document()}
+    for dispatch, tokens, told in (("rank", 16384, True), ("rank", 256, False), ("node", 16384, False)):
+        job = {**spread["parallelism"], "dispatch": dispatch}
+        workload = {**spread["workload"], "prompt_length": 256, "prefill_tokens": tokens}
+        notes = export(design_from({**spread, "workload": workload, "parallelism": job}), "vllm").notes
+        assert any("VLLM_MOE_DP_CHUNK_SIZE" in note for note in notes) == told, (dispatch, tokens)
+
+
 def test_a_tensor_group_with_whole_experts_is_a_server_of_one_copy() -> None:
     exported = export(DESIGNS["experts whole"], "vllm")
     said, _ = read_script(exported.text)

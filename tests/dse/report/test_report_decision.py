@@ -411,6 +411,21 @@ def test_the_measured_device_beside_it_is_one_of_the_front_where_that_has_one() 
     assert "trial 1 (1024 x h100-80gb, t8 p16 d8) is the nearest: time −15 %, cost +130 %." in told
 
 
+def test_the_measured_device_beside_it_has_a_design_that_its_stack_runs_if_any_does() -> None:
+    def on(number: int, time: float, npu: str, schedule: str = "1f1b") -> TrialRecord:
+        made = trial(number, time, 2e7)
+        design: dict[str, Any] = dict(made.design or {})
+        job = {**design["parallelism"], "schedule": schedule}
+        its = {**design, "cluster": {**design["cluster"], "npu": npu}, "parallelism": job, "software": "megatron-core"}
+        return replace(made, design=its)
+
+    sheet, stuck, runs = on(0, 2.0, "mi355x"), on(1, 2.1, "h100-80gb", "dualpipe-v"), on(2, 2.4, "h100-80gb")
+    assert "trial 2 (" in describe_measured_rival(studies.record([sheet, stuck, runs]), sheet)
+    told = describe_measured_rival(studies.record([sheet, stuck]), sheet)
+    assert "trial 1 (" in told
+    assert "megatron-core does not run it as it is: schedule dualpipe-v (1f1b instead)." in told
+
+
 def test_a_precision_whose_loss_nobody_made_up_for_is_not_built_for_less_than_it_may_cost() -> None:
     def in_precision(number: int, cost: float, precision: str) -> TrialRecord:
         made = trial(number, 2.0, cost)

@@ -46,6 +46,23 @@ def test_a_stack_on_its_npus(npu: str, fabric: str, said: Any, execution: Any, e
     assert again.key == given.key
 
 
+def test_fully_sharded_megatron_launches_its_kernels() -> None:
+    for zero, execution in ((1, "graph"), (3, "compiled")):
+        its = {**design("gb200", "gb200-nvl72").document()["parallelism"], "zero": zero}
+        given = design_from({**design("gb200", "gb200-nvl72").document(), "parallelism": its})
+        assert given.running_software.execution == execution
+
+
+def test_equal_designs_are_equal_after_their_stacks_were_asked() -> None:
+    one, other = (design("h100-80gb", "dgx-h100", execution="eager") for _ in range(2))
+    for given in (one, other):
+        its = {**given.document()["parallelism"], "zero": 3}
+        assert design_from({**given.document(), "parallelism": its}).running_software.execution == "eager"
+        assert given.running_software is given.running_software
+    assert one.software == other.software
+    assert one == other
+
+
 def _operators(given: Design) -> list[Any]:
     forward, backward = layer_passes(shapes_of(given), LayerKind(experts=True))
     return [*forward, *backward]

@@ -185,11 +185,13 @@ def test_stacks_and_devices_have_levels_of_their_own() -> None:
     assert abs(np.corrcoef(np.log(one), np.log(other))[0, 1]) < 0.15
 
 
-def test_devices_of_a_generation_are_wrong_together_unless_the_stack_was_fitted_on_one() -> None:
-    designs = [trained(npu=npu) for npu in ("h100-80gb", "h200", "h800")]
-    fitted, one, other = np.log(draw_times(designs, Scenarios(1024)))
+def test_devices_of_a_generation_are_wrong_together_also_with_the_one_on_which_the_stack_was_fitted() -> None:
+    designs = [trained(npu=npu) for npu in ("h100-80gb", "h200", "h800", "b200")]
+    fitted, one, other, later = np.log(draw_times(designs, Scenarios(1024)))
     assert np.corrcoef(one, other)[0, 1] == pytest.approx(OF_GENERATION, abs=0.15)
-    assert abs(np.corrcoef(one, fitted)[0, 1]) < 0.15
+    assert np.corrcoef(one, fitted)[0, 1] == pytest.approx(np.sqrt(OF_GENERATION), abs=0.15)
+    assert abs(np.corrcoef(one, later)[0, 1]) < 0.15
+    assert np.std(one - fitted) < 0.8 * np.hypot(np.std(one), np.std(fitted))
 
 
 def test_single_moves_add_up_to_the_spread_of_the_scenarios() -> None:
