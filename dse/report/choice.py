@@ -92,13 +92,17 @@ def _as_good(record: StudyRecord, summary: Summary) -> int | None:
     if own <= least:
         return number
     best = [trial for found, _, trial in as_good if found == least]
-    best = [trial for trial in best if _machine_and_stack(trial) == _machine_and_stack(picked)] or best
+    for built_of in (_machines_and_stacks, _machines):  # a change of settings before one of what is built
+        best = [trial for trial in best if built_of(trial) == built_of(picked)] or best
     return quickest_alike(record, balanced(record, best), ROOM, lambda other: other in best).number
 
 
-def _machine_and_stack(trial: TrialRecord) -> tuple[Any, ...]:
-    """What a design is built of: room is found in its settings before it is found on another machine."""
+def _machines_and_stacks(trial: TrialRecord) -> tuple[Any, ...]:
     return tuple((machine_of(part.design), stack_of(part.design)) for _, part in trial.parts)
+
+
+def _machines(trial: TrialRecord) -> tuple[Any, ...]:
+    return tuple(machine_of(part.design) for _, part in trial.parts)
 
 
 def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
