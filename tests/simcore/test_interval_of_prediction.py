@@ -45,6 +45,18 @@ def test_a_stack_has_its_own_errors_on_the_devices_that_it_was_measured_on() -> 
     assert ratios(trained("h100-80gb", model="mixtral-8x7b")) == own["moe"]
 
 
+def test_what_nvidia_published_of_its_recommender_is_in_the_interval_and_later_than_predicted() -> None:
+    document = {
+        "workload": {"model": "dlrm-mlperf", "global_batch": 65536, "precision": "fp16"},
+        "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
+    }
+    result = simulate(design_from(document))
+    assert result.iteration_time_interval_s is not None
+    low, high = result.iteration_time_interval_s
+    assert low < 65536 * 276 / 4.2e9 < high
+    assert result.iteration_time_s < (low * high) ** 0.5
+
+
 def test_another_device_of_a_measured_generation_is_less_certain() -> None:
     low, high = ratios(trained("h100-80gb"))
     assert ratios(trained("h200")) == (low * OTHER_DEVICE[0], high * OTHER_DEVICE[1])

@@ -94,3 +94,8 @@ class RecommenderWorkload(Workload):
     """What operators compute in."""
     gradient_precision: Literal["fp16", "fp32"] = OF_SOFTWARE
     """As the software has it unless given."""
+
+    @property
+    def measured_as(self) -> str:
+        """See `Workload.measured_as`."""
+        return "recommender"
