@@ -36,9 +36,9 @@ DATA_SHEET: Ratios = (0.67, 1.53)
 """Of a device without a curve, at the least: ten jobs of TPU v5p reached 0.80 to 1.53; that others are as much faster
 is assumed. Published rates of mixtures on MI300X are 1.15 and 1.54 of the predicted times."""
 RECOMMENDER: Ratios = (1.0, 2.6)
-"""Of recommenders on any stack, at the least: none was fitted to one. NVIDIA's DLRM takes 2.1 times as long as predicted
-on 8 A100 (PyTorch, 8,192 samples an NPU in mixed precision: an epoch of 4.2 billion in 276 s), with TensorFlow 3.1 times
-(403 s; DeepLearningExamples)."""
+"""Of recommenders on any stack, at the least: none was fitted to one. NVIDIA's DLRM takes 2.1 times as long as
+predicted on 8 A100 (PyTorch, 8,192 samples an NPU in mixed precision: an epoch of 4.2 billion in 276 s), with
+TensorFlow 3.1 times (403 s; DeepLearningExamples)."""
 
 EXPANDED: Ratios = (0.95, 1.5)
 """Of a design that keeps tensors in memory beside the NPU's own, beyond the rest: no iteration with such a memory was

@@ -123,8 +123,8 @@ class Vllm(Target):
         if _reads_in_rounds(design):
             yield (
                 f"{_EXCHANGES['rank']} takes {ROUND} tokens of an NPU at a time (VLLM_MOE_DP_CHUNK_SIZE): a pass that "
-                f"reads {workload.pass_tokens:,} takes rounds, which the prediction does not count; read prompts on NPUs "
-                f"of their own, or with {_EXCHANGES['node']}"
+                f"reads {workload.pass_tokens:,} takes rounds, which the prediction does not count; read prompts on "
+                f"NPUs of their own, or with {_EXCHANGES['node']}"
             )
         if workload.batching == "static":
             yield "requests that come one by one join a batch that runs: the prediction begins all of them together"
