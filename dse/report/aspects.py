@@ -7,6 +7,7 @@ Topology is written `Ring(4)_FC(8)_SW(32)`, innermost dimension first, as in LIB
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,6 +25,8 @@ from simcore.family import Family
 from simcore.network import TOPOLOGIES
 
 Document = Mapping[str, Any]
+_CALCULATED = re.compile(r"(\d+\.\d{4,}) ([^\d\s]+)")
+"""A number with more digits than anyone writes, and a unit."""
 
 DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 USUAL_SCHEDULE = "1f1b"
@@ -90,7 +93,13 @@ def shorten_value(value: Any) -> str:
         return clean_text("/".join(cell(entry) for entry in value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return clean_text(format_brief(value) if isinstance(value, float) else cell(value))
+    return clean_text(format_brief(value) if isinstance(value, float) else _shorten_digits(cell(value)))
+
+
+def _shorten_digits(text: str) -> str:
+    """A calculated quantity in few digits: `26,180 $` of `26179.869184 $`."""
+    found = _CALCULATED.fullmatch(text)
+    return text if found is None else f"{format_brief(float(found[1]))} {found[2]}"
 
 
 def _workload(design: Document) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import report_studies as studies
 
-from dse.report.aspects import ASPECTS
+from dse.report.aspects import ASPECTS, shorten_value
 from dse.report.built import describe_build
 from dse.report.describe import compare, describe, headline
 from dse.report.reasons import breakdown, describe_bound, describe_reason
@@ -240,3 +240,16 @@ def test_a_tensor_group_of_several_nodes_is_said(tensor: int, changes: dict[str,
     design["parallelism"]["tensor"] = tensor
     trial = replace(studies.simulated(0, 1.0, 2e7), design=design)
     assert f"with {said} pipeline 16" in describe_build(trial)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("26179.869184 $", "26,180 $"),
+        ("85.018877624 GB", "85.02 GB"),
+        ("3350 GB/s", "3350 GB/s"),
+        ("1.23 us", "1.23 us"),
+    ],
+)
+def test_a_calculated_quantity_has_few_digits(value: str, said: str) -> None:
+    assert shorten_value(value) == said
