@@ -9,6 +9,7 @@ or is killed.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import subprocess
@@ -29,8 +30,8 @@ TELL_SECONDS = 1.0
 NICENESS = 5
 """The search goes first where they want the same core."""
 
-_COMMAND = f"import sys; sys.path[:] = {{!r}}; from {__name__} import main; main()"
-"""The process finds what this one does."""
+_COMMAND = f"import gc, sys; gc.set_threshold(*{{!r}}); sys.path[:] = {{!r}}; from {__name__} import main; main()"
+"""The process looks for garbage as seldom as this one does, and finds the same modules."""
 
 Told = tuple[str, Corners | None, Certificate | None]
 """What a step did, what is proven by then if it is time to tell it, and after the last one the certificate."""
@@ -46,7 +47,7 @@ class CertifierBeside:
         self._asked = pickle.dumps((space, engine))
         self._told: SimpleQueue[Told | None] = SimpleQueue()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND.format([*map(str, sys.path)])],
+            [sys.executable, "-c", _COMMAND.format(gc.get_threshold(), [*map(str, sys.path)])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # what goes wrong in it goes wrong here, too, and is said then
