@@ -8,6 +8,9 @@ one of them. The search ends where no later job's compute is below the best of t
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +21,7 @@ from dse.proof.lifted import Budget
 from dse.proof.parts import SpacePart
 from dse.space.split.bandwidth import optimal_split, split_time
 from dse.space.split.geometric import WORST
+from simcore.bounds.collective import CollectiveTime
 from simcore.bounds.many import NetworkFamily, collective_bytes
 
 Floats = NDArray[np.float64]
@@ -127,13 +131,21 @@ def _least_time_of(
         return _solve_largest(problems, budget.most)
     constant, table = _largest_problem(problems, shares.mean(axis=0))
     hopeful = shares[_split_times(table, shares, constant) < enough]
+    known: dict[Any, CollectiveTime] = {}
     for overlap in (False, True):
         if not len(hopeful):
             return enough
         each = np.broadcast_to(latencies, hopeful.shape)
-        seconds = node.iteration.seconds(NetworkFamily(family.design, hopeful / slowed, each), {}, overlap)
-        hopeful = hopeful[seconds < enough]
+        seconds = node.iteration.seconds(NetworkFamily(family.design, hopeful / slowed, each), known, overlap)
+        better = seconds < enough
+        hopeful, known = hopeful[better], {where: _times_on(better, time) for where, time in known.items()}
     return float(seconds.min())
+
+
+def _times_on(networks: NDArray[np.bool_], time: CollectiveTime) -> CollectiveTime:
+    """What a collective takes on some of the networks that its vectors are of."""
+    busy, *ways = ({d: service[networks] for d, service in its.items()} for its in (time.busy, *time.ways))
+    return replace(time, least=time.least[networks], busy=busy, ways=ways)
 
 
 def _split_times(table: Floats, shares: Floats, constant: float) -> Floats:
