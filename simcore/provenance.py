@@ -13,7 +13,7 @@ from simcore.design.same import Same
 from simcore.design.software import Software, usual_software
 from simcore.design.transport import Transport
 from simcore.design.usual_library import is_usual
-from simcore.design.variation import is_itself
+from simcore.design.variation import is_itself, name_as_it_is
 from simcore.workload.base import kind_of
 
 AS_DESIGNED = "as the design says it"
@@ -45,10 +45,6 @@ def evidence_of(npu: Npu, software: Software) -> Evidence:
         device = "kernels" if is_itself(npu) and npu.name in npu.curve.measured_on else "generation"
     known = (*software.measured_on, *software.compared_on)
     return Evidence(device, bool(known), is_itself(npu) and npu.name in known)
-
-
-def _said_name(npu: Npu) -> str:
-    return npu.name if is_itself(npu) else f"a variation of {npu.name}"
 
 
 def _usual_elsewhere(npu: Npu) -> str:
@@ -107,7 +103,7 @@ def provenance(design: Design) -> dict[str, str]:
     found, npu, software = evidence(design), design.cluster.npu, design.software
     curve = npu.curve.name or "its own curve" if npu.curve is not None else ""
     name = software.name or "software"
-    trained, its = kind_of(design.workload).trained, _said_name(npu)
+    trained, its = kind_of(design.workload).trained, name_as_it_is(npu)
     told = {
         "operators": {
             "kernels": f"fitted on kernels of {npu.name} ({curve})",

@@ -7,7 +7,6 @@ Topology is written `Ring(4)_FC(8)_SW(32)`, innermost dimension first, as in LIB
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from dse.report.spelled_out import describe_model, name_of
-from dse.report.units import clean_text, format_brief
+from dse.report.units import clean_text, format_brief, shorten_digits
 from dse.report.values import cell
 from simcore import catalog
 from simcore.collective import ALGORITHMS
@@ -25,8 +24,6 @@ from simcore.family import Family
 from simcore.network import TOPOLOGIES
 
 Document = Mapping[str, Any]
-_CALCULATED = re.compile(r"(\d+\.\d{4,}) ([^\d\s]+)")
-"""A number with more digits than anyone writes, and a unit."""
 
 DEGREES = {"tensor": "t", "context": "c", "pipeline": "p", "data": "d", "expert": "e"}
 USUAL_SCHEDULE = "1f1b"
@@ -93,13 +90,7 @@ def shorten_value(value: Any) -> str:
         return clean_text("/".join(cell(entry) for entry in value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return clean_text(format_brief(value) if isinstance(value, float) else _shorten_digits(cell(value)))
-
-
-def _shorten_digits(text: str) -> str:
-    """A calculated quantity in few digits: `26,180 $` of `26179.869184 $`."""
-    found = _CALCULATED.fullmatch(text)
-    return text if found is None else f"{format_brief(float(found[1]))} {found[2]}"
+    return clean_text(format_brief(value) if isinstance(value, float) else shorten_digits(cell(value)))
 
 
 def _workload(design: Document) -> str | None:
@@ -395,6 +386,7 @@ ASPECTS: tuple[Aspect, ...] = (
     Aspect("expanded memory", "{} in expanded memory", ("cluster.memory.expanded.place",), _expanded_memory),
     _simple_aspect("software", "software {}", "software", "megatron-core"),
     _simple_aspect("fused loss", "fused loss {}", "parallelism.cross_entropy_fusion", "yes", follows="software"),
+    _simple_aspect("rack", "{} NPUs a rack", "cost.npus_per_rack"),
     _simple_aspect("prices", "prices {}", "cost"),
 )
 BY_NAME = {aspect.name: aspect for aspect in ASPECTS}

@@ -53,7 +53,8 @@ def describe_build(trial: TrialRecord) -> str:
     network = headline(document, ("topology", "bandwidth"))
     npus = headline(document, ("NPUs", "power cap")) + _describe_npu(trial)
     what = npus + (f" on {network} an NPU" if network else "")
-    if fabric := ", ".join(dict.fromkeys((*_describe_fabric(document), *_describe_rates(trial)))):
+    of_fabric = (*_describe_fabric(document), *_describe_rates(trial), *_describe_racks(document))
+    if fabric := ", ".join(dict.fromkeys(of_fabric)):
         what = f"{what} ({fabric})"
     if trial.workloads:
         return f"Build trial {trial.number}: {what}; {'; '.join(_describe_workloads(trial))}."
@@ -149,6 +150,12 @@ def _describe_rates(trial: TrialRecord) -> Iterator[str]:
         yield f"latency {latency}"
     if "efficiency" in open_keys:
         yield f"efficiency {'/'.join(_short(each.get('efficiency', 1.0)) for each in dimensions_of(document))}"
+
+
+def _describe_racks(document: Document) -> Iterator[str]:
+    """How many NPUs stand in a rack, where that is given."""
+    if (rack := BY_NAME["rack"].read(document)) is not None:
+        yield f"at most {rack} NPUs a rack"
 
 
 def _short(value: Any) -> str:

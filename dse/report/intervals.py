@@ -45,7 +45,8 @@ def describe_value(objective: Objective, summary: Summary, trial: TrialRecord, *
         return text
     unit = scale(objective.unit, [value], objective.name)
     low, high = (unit.number(end) for end in ends)
-    middle = sqrt(ends[0] * ends[1]) if min(value, *ends) > 0 else value
+    moves_with_time = min(value, *ends) > 0 and not is_drawn(objective)  # then its logarithm is normal
+    middle = sqrt(ends[0] * ends[1]) if moves_with_time else value
     half = f", half of them above {unit.number(middle)}" if middle != value and abs(log(middle / value)) > ASIDE else ""
     return f"{text} (nine times in ten {low} to {high}{half})"
 

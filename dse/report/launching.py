@@ -16,7 +16,8 @@ from dse.report.units import clean_text, format_percent, format_with_unit
 from dse.whatif.machines import npu_of, stack_of
 from simcore.check.load import parse_design
 from simcore.collective.routed import Library
-from simcore.design.software import Execution, OnNpus, Software
+from simcore.design.design import Design
+from simcore.design.software import Execution, OnNpus
 
 WORTH_SAYING = 0.02
 """Share of the iteration time below which nothing is said."""
@@ -34,11 +35,11 @@ def describe_launching(record: StudyRecord, summary: Summary, trial: TrialRecord
     if design is None or design.jobs is not None or not design.software.name or not seconds:
         return
     npu, stack = design.cluster.npu.name, design.software
-    own = _ways(stack, npu)
-    other = next((name for name in _compared(record, summary, stack.name) if _ways(stack, name) != own), None)
+    own = _ways(design, npu)
+    other = next((name for name in _compared(record, summary, stack.name) if _ways(design, name) != own), None)
     if other is None:
         return
-    there = _ways(stack, other)
+    there = _ways(design, other)
     alike = design.model_copy(update={"software": stack.model_copy(update=there._asdict())})
     alike_seconds = seconds_as(trial, alike)
     if alike_seconds is None or abs(change := alike_seconds / seconds - 1) < WORTH_SAYING:
@@ -61,8 +62,8 @@ class _Ways(NamedTuple):
     exchange: Library
 
 
-def _ways(stack: Software, npu: str) -> _Ways:
-    running, usual = stack.running_on(npu), OnNpus()
+def _ways(design: Design, npu: str) -> _Ways:
+    running, usual = design.software_on(npu), OnNpus()
     return _Ways(running.execution or usual.execution, running.exchange or usual.exchange)
 
 

@@ -15,6 +15,8 @@ from dse.buy.regret import REGRET
 from simcore.metrics import METRICS
 
 _Steps = tuple[tuple[float, str], ...]
+_CALCULATED = re.compile(r"(\d+\.\d{4,}) ([^\d\s]+)")
+"""A number with more digits than anyone writes, and a unit."""
 
 _STEPS: dict[str, _Steps] = {
     "s": ((86400.0, "days"), (3600.0, "h"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")),
@@ -90,6 +92,12 @@ def format_brief(value: float) -> str:
     """`number` without zeros at the end."""
     text = format_number(value)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def shorten_digits(text: str) -> str:
+    """A calculated quantity in few digits: `26,180 $` of `26179.869184 $`; any other text as it is."""
+    found = _CALCULATED.fullmatch(text)
+    return text if found is None else f"{format_brief(float(found[1]))} {found[2]}"
 
 
 def format_percent(share: float) -> str:

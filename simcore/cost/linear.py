@@ -22,6 +22,8 @@ from simcore.network import TOPOLOGIES
 from simcore.system.chunks import block_of
 
 GB = 1e9
+OWN = "as the design says it"
+"""The source of a price that is in a design."""
 HOST = (325.0, 575.0)
 """What the host of an NPU that no node is sold with draws in a job, and at the most [W]: assumed, as that of a DGX H100
 (range 150 to 450 in a job)."""
@@ -97,7 +99,7 @@ def server_items(design: Design) -> Iterator[Item]:
     if served is not None and served.dedicated:
         price, watts = served.price or 0.0, served.power or 0.0
         each = (price, (price, price), watts, watts)
-        yield Item("parameter server", "gradients", "other", served.servers, "", *each, "as the design says it")
+        yield Item("parameter server", "gradients", "other", served.servers, "", *each, OWN)
 
 
 def servers_price(design: Design) -> float:
@@ -114,8 +116,8 @@ def _between(prices: PriceList, path: str, price: float) -> tuple[float, float]:
 def _npus(design: Design) -> Item:
     npu, prices = design.cluster.npu, design.cost
     price = 0.0 if prices.free_npus else npu_price(design)
-    name, source = npu.name or "NPU", prices.sources.get("npu", "")
-    ends = _between(prices, f"npu.{npu.name}", price)
+    name, source = npu.name or "NPU", prices.sources.get("npu", "") if npu.price is None else OWN
+    ends = _between(prices, f"npu.{npu.name}" if npu.price is None else "npu", price)
     return Item(name, NODES, "npu", design.cluster.npus, "", price, ends, 0.0, npu.power.max, source)
 
 

@@ -1,7 +1,7 @@
 """Whether a cluster can be ordered: what of it nobody sells, by the nodes of the catalogue and the switches between.
 
 An NPU that is not of the catalogue, or that no node there is sold with, is not checked. A variation that keeps the name
-of an NPU of the catalogue, and has another peak or memory bandwidth, is not sold.
+of an NPU of the catalogue, and has another peak, memory bandwidth or such, is not sold.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _unsold(npu: Npu) -> Problem:
     """That a variation has the name of what is sold."""
     expected = f"{npu.name} as it is sold"
     fix = "give it a 'name' and a 'price' of its own"
-    return problem(("npu",), expected, "one with another peak or memory bandwidth", fix)
+    return problem(("npu",), expected, "one at other rates", fix)
 
 
 @lru_cache(maxsize=65_536)

@@ -10,13 +10,13 @@ USUAL = 32
 
 
 def nodes_per_rack(node: Node, prices: PriceList) -> int:
-    """Nodes of a rack, whole ones and at least one.
+    """Nodes of a rack: whole ones, at least one, and no more than stand in it.
 
     A node whose scale-up network joins it with others is sold by the rack, whatever the price list says.
     """
     if prices.npus_per_rack is None or max(node.scale_up.domains) > node.size:
         return node.per_rack
-    return max(1, prices.npus_per_rack // node.size)
+    return min(node.per_rack, max(1, prices.npus_per_rack // node.size))
 
 
 def npus_per_rack(node: Node | None, prices: PriceList) -> int:

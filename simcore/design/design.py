@@ -178,11 +178,15 @@ class Design(Frozen):
 
     @cached_property
     def running_software(self) -> Software:
-        """The software as it is on these NPUs, and with these experts (`simcore.design.software`)."""
-        running, p = self.software.running_on(self.cluster.npu.name), self.parallelism
+        """The software as it is on these NPUs."""
+        return self.software_on(self.cluster.npu.name)
+
+    def software_on(self, npu: str) -> Software:
+        """The software as it would be on other NPUs of the same platform, with this ZeRO stage and these experts."""
+        running, p = self.software.running_on(npu), self.parallelism
         moves = p.moves_tokens and self.cluster.npu.platform == "cuda"
         launched = p.zero not in running.graph_zero or (moves and p.dispatch not in running.graph_dispatch)
-        return running.without_graphs if launched and running.execution == "graph" else running
+        return running.launching if launched and running.execution == "graph" else running
 
     @cached_property
     def data(self) -> int:

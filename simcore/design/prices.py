@@ -52,7 +52,8 @@ class PriceList(Frozen):
     npus_per_rack: Count | None = None
     """NPUs that a rack holds, as whole nodes, for `racks` and `power.rack`: fewer where its power or cooling is short.
 
-    As many as its nodes say where it is not given, 32 without a node; what is sold by the rack stays whole."""
+    Unless it is given, or is more, as many as its nodes are made for, 32 without a node. One node always stands in a
+    rack, and what is sold by the rack stays whole."""
     pue: Factor = 1.2
     """Power of the building over that of the machines."""
     lifetime: Annotated[Duration, Field(gt=0)] = 4 * 365 * 86400.0

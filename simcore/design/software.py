@@ -160,6 +160,8 @@ class Software(Frozen):
     """Ways to move tokens to experts beside which it replays graphs on GPUs; beside others it launches its kernels."""
     graph_zero: tuple[ZeroStage, ...] = (0, 1, 2, 3)
     """ZeRO stages beside which it replays graphs."""
+    without_graph: Execution = "eager"
+    """How it launches kernels where it would replay a graph and has none."""
     exchange: Library | None = None
     """Kernels that move tokens to experts and back, with `dispatch: node`: unless given `deepep`, or what `on` says."""
     fp8: EightBit = EightBit()
@@ -225,9 +227,9 @@ class Software(Frozen):
         return self._elsewhere if npu in self.on.npus else self
 
     @cached_property
-    def without_graphs(self) -> Software:
-        """A stack that replays graphs, where it replays none."""
-        return self.model_copy(update={"execution": "compiled"})
+    def launching(self) -> Software:
+        """A stack that replays graphs, where it launches its kernels."""
+        return self.model_copy(update={"execution": self.without_graph})
 
     @cached_property
     def _elsewhere(self) -> Software:

@@ -10,8 +10,13 @@ from simcore.design.npu import Npu
 
 
 def is_itself(npu: Npu) -> bool:
-    """Whether an NPU is what its name says: a variation with another peak or memory is another device."""
+    """Whether an NPU is what its name says: a variation at other rates is another device."""
     return not is_in_catalogue(npu) or npu is (own := preset(Npu, "npus", npu.name)) or _rates_of(npu) == _rates_of(own)
+
+
+def name_as_it_is(npu: Npu) -> str:
+    """Its name, where it is what that says; else that it is a variation."""
+    return npu.name if is_itself(npu) else f"a variation of {npu.name}"
 
 
 def is_in_catalogue(npu: Npu) -> bool:
@@ -20,4 +25,4 @@ def is_in_catalogue(npu: Npu) -> bool:
 
 
 def _rates_of(npu: Npu) -> tuple[Any, ...]:
-    return npu.peak, npu.memory.bandwidth, npu.multiprocessors, npu.flops_per_clock
+    return npu.peak, npu.memory.bandwidth, npu.multiprocessors, npu.flops_per_clock, npu.exponentials

@@ -28,6 +28,7 @@ from simcore.catalog.preset import preset
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
+from simcore.design.variation import name_as_it_is
 from simcore.design.workload import Workload
 from simcore.prediction_interval import ratios_of, uses_expanded_memory
 from simcore.provenance import evidence_of
@@ -37,6 +38,7 @@ from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, RE
 
 _MEANT = (
     *("trains", "like", "transformers_alone", "measured_zero", "compared_on", "graph_dispatch", "graph_zero"),
+    "without_graph",
     *("made_for", "not_on", "not_in", "only", "only_with", "on", "schedule"),
 )
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
@@ -80,7 +82,7 @@ class Level:
         of = f"{software.name} {workload.measured_as}{beside}"
         alone = npu.curve is None or not npu.curve.name or evidence_of(npu, software).iterations
         generation = "" if alone else f"{_fitted_relative(npu, software)} {of}"
-        return cls(f"{npu.name} {of}", generation, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
+        return cls(f"{name_as_it_is(npu)} {of}", generation, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
 
 
 def _fitted_relative(npu: Npu, software: Software) -> str:

@@ -55,7 +55,7 @@ def _prices_of(cost: Any, summary: Summary) -> list[list[str]]:
     ]
     used = _npus(summary)
     rows += [[f"NPU {name} [$]", _price(price, 1)] for name, price in document.get("npu", {}).items() if name in used]
-    kept = ("memory", "electricity", "pue", "lifetime", *TERMS, "npus_per_rack")
+    kept = ("memory", "electricity", "pue", "lifetime", *TERMS)
     units = {
         "memory": ("[$ per GB]", 1e9),
         "electricity": ("[$ per kWh]", 3.6e6),
@@ -79,9 +79,10 @@ def _price(price: Any, factor: float) -> str:
 
 
 def _npus(summary: Summary) -> set[str]:
-    """Names of the NPUs on the front."""
+    """Names of the NPUs on the front that have no price of their own."""
     named = [((trial.design or {}).get("cluster") or {}).get("npu") for trial in summary.front]
-    return {str(npu.get("name") if isinstance(npu, Mapping) else npu) for npu in named}
+    listed = [npu for npu in named if not isinstance(npu, Mapping) or npu.get("price") is None]
+    return {str(npu.get("name") if isinstance(npu, Mapping) else npu) for npu in listed}
 
 
 def _sources(record: StudyRecord) -> str:

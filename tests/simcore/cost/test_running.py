@@ -91,7 +91,7 @@ def test_a_collective_has_no_tokens_to_pay_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("npus", "per_rack", "racks"), [(64, 32, 2), (64, 72, 1), (64, 60, 2), (64, 1, 8), (64, None, 2)]
+    ("npus", "per_rack", "racks"), [(64, 32, 2), (64, 72, 2), (64, 60, 2), (64, 16, 4), (64, 1, 8), (64, None, 2)]
 )
 def test_racks_hold_whole_nodes_and_the_last_may_be_part_empty(npus: int, per_rack: int | None, racks: int) -> None:
     prices = {**entry("prices", "libra"), "name": "own", "npus_per_rack": per_rack}

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from simcore.catalog.preset import preset
 from simcore.check.load import design_from
 from simcore.collective.routed import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.lacked import lacked_by_libraries
+from simcore.design.software import Software
 from simcore.program import Compute, Start
 from simcore.workload.transformer.layer import LayerKind, layer_passes
 from simcore.workload.transformer.program import shapes_of
@@ -47,20 +49,19 @@ def test_a_stack_on_its_npus(npu: str, fabric: str, said: Any, execution: Any, e
 
 
 def test_fully_sharded_megatron_launches_its_kernels() -> None:
-    for zero, execution in ((1, "graph"), (3, "compiled")):
+    for zero, execution in ((1, "graph"), (3, "eager")):
         its = {**design("gb200", "gb200-nvl72").document()["parallelism"], "zero": zero}
         given = design_from({**design("gb200", "gb200-nvl72").document(), "parallelism": its})
         assert given.running_software.execution == execution
 
 
-def test_equal_designs_are_equal_after_their_stacks_were_asked() -> None:
-    one, other = (design("h100-80gb", "dgx-h100", execution="eager") for _ in range(2))
-    for given in (one, other):
-        its = {**given.document()["parallelism"], "zero": 3}
-        assert design_from({**given.document(), "parallelism": its}).running_software.execution == "eager"
-        assert given.running_software is given.running_software
-    assert one.software == other.software
-    assert one == other
+def test_equal_stacks_are_equal_after_they_were_asked_how_they_launch() -> None:
+    catalogued = preset(Software, "software", "megatron-core")
+    for execution in ("eager", "graph"):
+        one, other = (catalogued.model_copy(update={"execution": execution}) for _ in range(2))
+        assert one is not other
+        assert one.launching.execution == other.launching.execution == "eager"
+        assert one == other
 
 
 def _operators(given: Design) -> list[Any]:
