@@ -17,6 +17,8 @@ from dse.report.spared import describe_spared
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, list_words, scale
 from dse.whatif.machines import stack_of
+from simcore import catalog
+from simcore.catalog.preset import preset
 from simcore.check.load import parse_design
 from simcore.cost.bill import UNUSED as BOUGHT_IDLE
 from simcore.cost.materials import bill_of
@@ -99,7 +101,7 @@ def _prices(record: StudyRecord, trial: TrialRecord) -> str:
     same = len(sources) == 1 < len(told)
     parts = [f"{what})" if same else f"{what}, {source})" for what, source in told]
     if any(exponent_of(name, "tco") for objective in record.objectives for name in objective.names):
-        parts.append(f"{', '.join(_terms(listed))} ({_source(listed, 'electricity')})")
+        parts += _terms(listed)
     said = f"Prices per NPU by {sources.pop()}" if same else "Prices per NPU"
     return f"{said}: {', '.join(parts)}.{_whole(record, trial)}" if parts else ""
 
@@ -163,14 +165,22 @@ def _parts(trial: TrialRecord, metrics: Mapping[str, Any], listed: PriceList) ->
 
 
 def _terms(listed: PriceList) -> Iterator[str]:
-    """On which terms the cluster is owned."""
-    yield f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh"
-    yield f"PUE {format_brief(listed.pue)}"
-    yield f"{format_brief(listed.lifetime / YEAR)} years"
-    yield from [f"money at {format_percent(listed.discount)}"] if listed.discount else []
-    yield from [f"building {_dollars(listed.building)}/W"] if listed.building else []
-    yield from [f"support {format_percent(listed.support)} a year"] if listed.support else []
-    yield from [f"in use {format_percent(listed.utilization)} of the time"] if listed.utilization < 1 else []
+    """On which terms the cluster is owned: those of the list with their source, then those of the space."""
+    told = {
+        "electricity": f"electricity {_dollars(listed.electricity * 3.6e6)}/kWh",
+        "pue": f"PUE {format_brief(listed.pue)}",
+        "lifetime": f"{format_brief(listed.lifetime / YEAR)} years",
+        "residual": f"worth {format_percent(listed.residual)} of its price at the end" if listed.residual else "",
+        "discount": f"money at {format_percent(listed.discount)}" if listed.discount else "",
+        "building": f"building {_dollars(listed.building)}/W" if listed.building else "",
+        "support": f"support {format_percent(listed.support)} a year" if listed.support else "",
+        "utilization": f"in use {format_percent(listed.utilization)} of the time" if listed.utilization < 1 else "",
+    }
+    usual = preset(PriceList, "prices", listed.name) if listed.name in catalog.section("prices") else None
+    own = {key for key in told if usual is None or getattr(usual, key) != getattr(listed, key)}
+    for keys, source in ((told.keys() - own, _source(listed, "electricity")), (own, "as the space has it")):
+        if texts := [text for key, text in told.items() if key in keys and text]:
+            yield f"{', '.join(texts)} ({source})"
 
 
 def _dollars(value: float) -> str:

@@ -126,17 +126,18 @@ def _describe_paying(record: StudyRecord, summary: Summary, trial: TrialRecord) 
         cheaper = None if start == trial.number else next((one for one in summary.front if one.number == start), None)
         full = 0.0 if cheaper is None else fullness(cheaper)
         return f"The memory of trial {start}, the {of}, is {format_percent(full)} full." if full > NEARLY_FULL else ""
-    regretted = [_bought(o.name) for o in record.objectives if o.name.endswith(REGRET)]
+    regretted = [_bought(o.name, record) for o in record.objectives if o.name.endswith(REGRET)]
     return (
         f"Trial {start}, the {of}, is cheaper, but from there on each percent of money buys more than a percent of "
         f"{regretted[0] if regretted else 'time'}."
     )
 
 
-def _bought(name: str) -> str:
-    """What money buys of an objective; of a regret it is what the future has that loses most."""
-    of_futures = " in the future that loses most" if name.endswith(REGRET) else ""
-    return f"{clean_text(label(name.removesuffix(REGRET)))}{of_futures}"
+def _bought(name: str, record: StudyRecord) -> str:
+    """What money buys of an objective; of a regret it is what the future, or the workload, has that loses most."""
+    of = "future" if record.purchase is not None and record.purchase.futures else "workload"
+    regretted = f" in the {of} that loses most" if name.endswith(REGRET) else ""
+    return f"{clean_text(label(name.removesuffix(REGRET)))}{regretted}"
 
 
 def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
@@ -168,7 +169,7 @@ def _why_busier(record: StudyRecord, picked: TrialRecord, trial: TrialRecord) ->
     if not is_spent_anyway(record) or longer <= 1 or not buy_the_same(picked, trial):
         return None
     how = f"{longer:.2g} times as long" if longer >= 1.5 else f"{format_percent(longer - 1)} longer"
-    return ROOM, f"it takes {how} on the same machines{': what it saves is electricity' if saves_power(record) else ''}"
+    return ROOM, f"it takes {how} on the same machines{': what it saves is power' if saves_power(record) else ''}"
 
 
 def _why_surer(summary: Summary, picked: int, trial: TrialRecord) -> tuple[float, str] | None:
@@ -317,13 +318,13 @@ def _change(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     clauses = []
     if dearer is not None:
         doubt = describe_doubt(dearer.bought, summary, trial, dearer.trial)
-        clauses += [_describe_payoff(dearer, dearer.trial.number == trial.number, doubt)]
+        clauses += [_describe_payoff(record, dearer, dearer.trial.number == trial.number, doubt)]
     clauses += [clause for clause in _changes(record, summary, trial, found) if clause]
     text = "; ".join(clauses)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
+def _describe_payoff(record: StudyRecord, pay: Payoff, here: bool, doubt: str) -> str:
     """Where money stops to pay; `here` where the design to build is there.
 
     `doubt` says why it is not known that what is bought differs from what the design to build has.
@@ -331,7 +332,7 @@ def _describe_payoff(pay: Payoff, here: bool, doubt: str) -> str:
     price, bought = (format_with_unit(pay.trial.values[o.name], o.unit, o.name) for o in (pay.price, pay.bought))
     unsure = f": {doubt}" if doubt else ""
     where = "this design" if here else f"{price} (trial {pay.trial.number}, {bought}{unsure})"
-    what = _bought(pay.bought.name)
+    what = _bought(pay.bought.name, record)
     dearest = "the dearest that its stack runs" if pay.beyond else "the dearest of the front"
     since = f"from {format_with_unit(pay.since.values[pay.price.name], pay.price.unit, pay.price.name)} on"
     if pay.after is None and here:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
 from dse.report.choice import SURER
+from dse.report.counted import counts_samples, unit_of
 from dse.report.describe import compare, headline
 from dse.report.families import KIND
 from dse.report.nearest import describe_changes, distance
@@ -35,8 +36,10 @@ def describe_kept_limits(record: StudyRecord, summary: Summary, trial: TrialReco
     doubtful = {name: share for name, share in (sure.kept if sure else {}).items() if share < _TOLD}
     if not doubtful:
         return ""
+    samples = counts_samples(record.trials)
     told = [
-        f"it keeps {clean_text(name)}{_describe_predicted(name, trial)} in {format_percent(share)} of the scenarios"
+        f"it keeps {clean_text(name)}{_describe_predicted(name, trial, samples)} in {format_percent(share)} of the "
+        "scenarios"
         for name, share in doubtful.items()
     ]
     text = " and ".join(told)
@@ -45,11 +48,15 @@ def describe_kept_limits(record: StudyRecord, summary: Summary, trial: TrialReco
     return f"{text[0].upper()}{text[1:]}{safer}."
 
 
-def _describe_predicted(name: str, trial: TrialRecord) -> str:
-    """What is predicted of the metric that a limit is about."""
+def _describe_predicted(name: str, trial: TrialRecord, samples: bool) -> str:
+    """What is predicted of the metric that a limit is about; whether `samples` are counted."""
     (limit,) = parse_constraints([name], [])
     values = trial_metrics(trial)
-    told = [format_with_unit(value, METRICS[m].unit, m) for m in limit.metrics if (value := values[m]) is not None]
+    told = [
+        format_with_unit(value, unit_of(METRICS[m].unit, samples), m)
+        for m in limit.metrics
+        if (value := values[m]) is not None
+    ]
     return f" ({' and '.join(told)} predicted)" if told else ""
 
 

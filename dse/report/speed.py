@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dse.evaluate.read import trial_metrics
 from dse.evaluate.record import VALID, StudyRecord, TrialRecord
+from dse.report.counted import counts_samples, unit_of
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit, short_label
 from dse.space.constraint import parse_constraints
 from simcore.metrics import METRICS, exponent_of
@@ -17,9 +18,9 @@ def describe_speed(record: StudyRecord, trial: TrialRecord) -> str:
     asked = {name for objective in record.objectives for name in objective.names}
     limits = parse_constraints([name for name in trial.violations if name != VALID], [])
     named = dict.fromkeys(name for limit in limits for name in limit.metrics)
-    values = trial_metrics(trial)
+    values, samples = trial_metrics(trial), counts_samples(record.trials)
     told = [
-        f"{clean_text(short_label(name))} {format_with_unit(value, METRICS[name].unit, name)}"
+        f"{clean_text(short_label(name))} {format_with_unit(value, unit_of(METRICS[name].unit, samples), name)}"
         for name in named
         if exponent_of(name, "time") and name not in asked and (value := values.get(name)) is not None
     ]

@@ -194,7 +194,8 @@ def _money(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> st
 
     In the design to build, and where rows have other NPUs in the first row of each.
     """
-    priced = [o for o in record.objectives if is_drawn(o) and not any(exponent_of(name, "time") for name in o.names)]
+    bought = [o for o in record.objectives if is_drawn(o) and "$" in o.unit]
+    priced = [o for o in bought if not any(exponent_of(name, "time") for name in o.names)]
     chosen = recommended(record, summary)
     numbers = [family.chosen for family in found] if chosen is None else [chosen, *(family.chosen for family in found)]
     rows = sorted(record.feasible_trials.numbered_among(numbers), key=lambda trial: numbers.index(trial.number))

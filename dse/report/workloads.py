@@ -86,10 +86,11 @@ def regret_phrases(record: StudyRecord, summary: Summary, trial: TrialRecord) ->
     if purchase is None:
         return ()
     tune, told = purchase.tune, []
+    worse = "+" if tune.sign > 0 else "\N{MINUS SIGN}"
     for regret in told_regrets(summary):
         loss = regret.losses.get(trial.number)
         value = MISSING if loss is None else format_with_unit(loss.value, tune.unit, tune.name)
-        lost = "" if loss is None else f" (+{format_percent(loss.regret)})"
+        lost = "" if loss is None else f" ({worse}{format_percent(loss.regret)})"
         told.append(f"{clean_text(regret.name)} {value}{lost}")
     return tuple(told)
 
@@ -132,7 +133,7 @@ def _describe_others(trial: TrialRecord, names: Sequence[str], summary: Summary)
     for other in told_regrets(summary):
         if other.name not in names:
             loss = other.losses.get(trial.number)
-            fate = "cannot run there" if loss is None else f"loses {format_percent(loss.regret)}"
+            fate = "does not meet all limits" if loss is None else f"loses {format_percent(loss.regret)}"
             said.append(f"{clean_text(other.name)} {fate}")
     return f"; there {', '.join(said)}" if said else ""
 

@@ -886,7 +886,7 @@ def test_where_money_alone_counts_the_same_machines_do_as_much_as_they_can() -> 
     assert decision.trial == 1
     assert decision.sentences[1] == (
         "Trial 0 of the front is better by less than 2.5 %, but it takes 3 times as long on the same machines: what it "
-        "saves is electricity."
+        "saves is power."
     )
     bought = [
         replace(trial, values={"cost.capital": 2e7}) for trial in (replace(slow, number=0), owned(1, 2.9, 1e7, 4))
