@@ -12,9 +12,9 @@ list's cost of money r:
 
 So buying at once costs the `cost.tco` of its cluster. The work of a phase is its years over the mean iteration time of
 the mix, that of a future with `years` over the years that fall to each mix; expected over the futures. Work is worth
-less in later years as money is, so that a plan's cost of a token is that of `cost_per_token`: without that, waiting
-would pay at any price. The clusters that are joined are taken to go on as one: what their leaf switches cost is counted
-once, cables are not laid again.
+less in later years as money is, so that a plan's cost of a token is that of `cost_per_token` where all mixes make
+tokens at one rate: without that, waiting would pay at any price. The clusters that are joined are taken to go on as
+one: what their leaf switches cost is counted once, cables are not laid again.
 """
 
 from __future__ import annotations

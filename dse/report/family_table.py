@@ -148,7 +148,7 @@ def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple
     return regret_phrase(summary, trial) if summary.futures else regret_phrases(record, summary, trial)
 
 
-FIRST = ("batch", "precision", "NPUs", "power cap", "oversubscription", "topology", "degrees", "ZeRO")
+FIRST = ("NPUs", "power cap", "batch", "precision", "oversubscription", "topology", "degrees", "ZeRO")
 """What is said of a design before all else."""
 
 
