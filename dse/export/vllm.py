@@ -70,8 +70,8 @@ class Vllm(Target):
         said.give(_PIPELINE, p.pipeline)
         said.give(_DATA, copies)
         said.switch(_EXPERTS, p.expert > 1)
-        if copies > 1 and _has_kernels(design):
-            said.give(_EXCHANGE, _EXCHANGES[p.dispatch or "rank"])
+        if (way := _exchange(design)) is not None:
+            said.give(_EXCHANGE, _EXCHANGES[way])
         said.give(_REQUESTS, -(-workload.global_batch // design.data))
         said.give(_LENGTH, workload.length)
         if workload.batching == "continuous":
@@ -132,16 +132,19 @@ class Vllm(Target):
 
 def _without_graphs(design: Design) -> bool:
     """Whether the kernels that move tokens to experts are those that vLLM starts no graphs beside."""
-    p = design.parallelism
-    exchanges = _copies(design) > 1 and p.dispatch == "node" and _has_kernels(design)
-    return exchanges and design.software.execution == "graph"
+    return _exchange(design) == "node" and design.software.execution == "graph"
 
 
 def _reads_in_rounds(design: Design) -> bool:
     """Whether prompts go through kernels that are made for few tokens."""
-    workload, p = InferenceWorkload.of(design.workload), design.parallelism
-    exchanges = _copies(design) > 1 and p.dispatch != "node" and _has_kernels(design)
-    return exchanges and workload.batching == "continuous" and workload.pass_tokens > ROUND
+    workload = InferenceWorkload.of(design.workload)
+    return _exchange(design) == "rank" and workload.batching == "continuous" and workload.pass_tokens > ROUND
+
+
+def _exchange(design: Design) -> str | None:
+    """How tokens move to experts (`parallelism.dispatch`); None where none do, or vLLM chooses the kernels for it."""
+    moves = _copies(design) > 1 and _has_kernels(design)
+    return design.parallelism.dispatch or "rank" if moves else None
 
 
 def _has_kernels(design: Design) -> bool:

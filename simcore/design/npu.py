@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter, model_validator
@@ -53,6 +54,11 @@ class NpuMemory(Frozen):
         return self
 
 
+def _named_among(precision: str, given: Mapping[Any, float]) -> Any:
+    """The name by which a precision is `given`: blocks of 8 bits have what other 8 bits have, unless they are, too."""
+    return "fp8" if precision == "fp8_block" and precision not in given else precision
+
+
 class GemmEfficiency(Frozen):
     """A matrix product of F FLOPs reaches `limit` x F / (F + `half`) of the peak."""
 
@@ -66,8 +72,7 @@ class GemmEfficiency(Frozen):
 
     def limit_in(self, precision: str) -> float:
         """Share of a precision's peak that an endless product reaches."""
-        named: Any = "fp8" if precision == "fp8_block" and precision not in self.narrow else precision
-        return self.narrow.get(named, self.limit)
+        return self.narrow.get(_named_among(precision, self.narrow), self.limit)
 
 
 class Draws(NamedTuple):
@@ -191,7 +196,7 @@ class Npu(Frozen):
         return self._peak_named(precision) in self.peak
 
     def _peak_named(self, precision: str) -> Any:
-        return "fp8" if precision == "fp8_block" and precision not in self.peak else precision
+        return _named_among(precision, self.peak)
 
     @model_validator(mode="after")
     def _check_curve(self) -> Npu:

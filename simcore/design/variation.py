@@ -11,7 +11,10 @@ from simcore.design.npu import Npu
 
 def is_itself(npu: Npu) -> bool:
     """Whether an NPU is what its name says: a variation at other rates is another device."""
-    return not is_in_catalogue(npu) or npu is (own := preset(Npu, "npus", npu.name)) or _rates_of(npu) == _rates_of(own)
+    if not is_in_catalogue(npu):
+        return True
+    own = preset(Npu, "npus", npu.name)
+    return npu is own or _rates_of(npu) == _rates_of(own)
 
 
 def name_as_it_is(npu: Npu) -> str:
