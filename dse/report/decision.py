@@ -153,7 +153,8 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
             return f"Trial {number}{robust} is not built: {why}."
         far = float(shares_worse(record, (trial,), picked)[0])
         by = f"less than {format_percent(share)}" if far <= share else format_percent(far)
-        return f"Trial {number} of the front is better by {by}, but {why}."
+        better = f"better by {by}" if far > 0 else "as good"
+        return f"Trial {number} of the front is {better}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)
     if not old:
         return ""

@@ -22,7 +22,7 @@ from dse.report.workloads import regret_phrases
 from dse.space.objective import Objective
 
 KNEE_SIGN, ROBUST_SIGN, BUILT_SIGN = "★", "◆", "●"
-"""Marks of the knee, of the robust pick, and of a design to build that is behind the front."""
+"""Marks of the knee, of the robust pick, and of a design to build that is neither."""
 GLUE = "\N{NO-BREAK SPACE}"
 """A blank at which no line breaks."""
 NARROW = 16
@@ -118,7 +118,7 @@ class FamilyTable:
 def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family], compared: Comparison) -> FamilyTable:
     """The table of families; `compared` are their chosen designs (`compare_members`)."""
     number = recommended(record, summary)
-    columns = [Column(("trial",), tuple(_mark(family, summary) for family in found))]
+    columns = [Column(("trial",), tuple(_mark(family, summary, number) for family in found))]
     trials = {t.number: t for t in record.feasible_trials.numbered_among(family.chosen for family in found)}
     if len(record.objectives) > RANGED:
         chosen = [trials[family.chosen] for family in found]
@@ -162,10 +162,16 @@ def compare_members(record: StudyRecord, found: Sequence[Family]) -> Comparison:
     return Comparison(told.common, told.columns, told.rows[: len(chosen)], told.phrases[: len(chosen)])
 
 
-def _mark(family: Family, summary: Summary) -> str:
+def is_marked_built(family: Family, summary: Summary, built: int | None) -> bool:
+    """Whether the row of a family says that its design is to be built: its other marks mean another trial."""
+    return family.chosen == built and built not in (summary.knee, summary.what_if.robust)
+
+
+def _mark(family: Family, summary: Summary, built: int | None) -> str:
     knee, robust = summary.knee in family.trials, summary.what_if.robust in family.trials
     marks = (KNEE_SIGN if knee else "") + (ROBUST_SIGN if robust else "")
-    return f"{BUILT_SIGN if family.behind else ''}{marks} {family.chosen}".strip()
+    own = BUILT_SIGN if is_marked_built(family, summary, built) else ""
+    return f"{own}{marks} {family.chosen}".strip()
 
 
 def _ranges(objective: Objective, found: Sequence[Family], whole: bool) -> Column:

@@ -29,6 +29,7 @@ from dse.report.family_table import (
     FamilyTable,
     compare_members,
     family_table,
+    is_marked_built,
 )
 from dse.report.gap import describe_gap_in_short
 from dse.report.infeasible import explain_infeasible
@@ -47,7 +48,7 @@ __all__ = ["explain_infeasible", "print_front"]
 
 HEIGHT = 40
 """Lines that the answer takes at most where it is 80 columns wide."""
-_ASCII = str.maketrans({"★": "*", "◆": "+", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
+_ASCII = str.maketrans({"★": "*", "◆": "+", "●": "o", "–": "-", "…": "~", "─": "-", "\N{MINUS SIGN}": "-", "±": "+-"})
 _REGRET = ("behind another design", "behind another design in all objectives")
 _MOST_NPUS = 3
 """NPUs whose prices are told apart."""
@@ -153,8 +154,8 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     chosen = {family.chosen for family in found}
     named = ((KNEE_SIGN, "knee", summary.knee), (ROBUST_SIGN, "robust pick", summary.what_if.robust))
     marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
-    if any(family.behind for family in found):
-        marks.append(f"{BUILT_SIGN} to build, behind the front")
+    if built := [family for family in found if is_marked_built(family, summary, recommended(record, summary))]:
+        marks.append(f"{BUILT_SIGN} to build{', behind the front' if built[0].behind else ''}")
     near, most = format_percent(RESOLUTION), max((len(family.trials) for family in found), default=1)
     count = f"up to {most} " if len(record.objectives) > RANGED and most > 1 else ""  # else a column says it
     if len(record.objectives) == 1:
@@ -162,7 +163,7 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     elif any(is_joined(record, summary, family) for family in found):
         what = f"{count and f'{count}of '}the most alike designs, by one of them"
     else:
-        what = f"{count}designs of a kind within {near} in time, by one of them"
+        what = f"{count}designs of a kind whose times are not told apart, by one of them"
     text = f"A row: {'; '.join(part for part in (what, ', '.join(marks)) if part)}."
     text += f" Regret: {_REGRET[len(record.objectives) > 1]}, in one of ten scenarios." if scenarios else ""
     return text + _money(record, summary, found) + _lost(record, summary)

@@ -360,7 +360,7 @@ def test_a_thin_network_that_saves_less_than_a_percent_is_not_built() -> None:
 
 def test_times_that_are_limited_are_said_where_no_objective_says_them() -> None:
     made = replace(trial(0, 2.0, 2e7), violations={"valid": 0.0, "fits": -0.1, "iteration_time <= 3 s": -0.3})
-    assert describe_speed(studies.record([made], ("cost.total", "memory.peak")), made) == "time 2 s, MFU 42 %"
+    assert describe_speed(studies.record([made], ("cost.total", "memory.peak")), made) == "iteration time 2 s, MFU 42 %"
     assert describe_speed(studies.record([made]), made) == "MFU 42 %"
     assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "time 2 s"
 
@@ -888,11 +888,12 @@ def test_where_money_alone_counts_the_same_machines_do_as_much_as_they_can() -> 
         "Trial 0 of the front is better by less than 2.5 %, but it takes 3 times as long on the same machines: what it "
         "saves is power."
     )
+    assert "iteration time 1 s" in decision.sentences[2]  # no objective says so
     bought = [
         replace(trial, values={"cost.capital": 2e7}) for trial in (replace(slow, number=0), owned(1, 2.9, 1e7, 4))
     ]
     assert decided(studies.record(bought, ("cost.capital",))).sentences[1] == (
-        "Trial 0 of the front is better by less than 2.5 %, but it takes 3.4 % longer on the same machines."
+        "Trial 0 of the front is as good, but it takes 3.4 % longer on the same machines."
     )
     for other in (
         owned(1, 1.0, 1.03e7, 4),  # dearer by more than what is no difference

@@ -39,7 +39,7 @@ def rows(text: str) -> dict[int, list[str]]:
     lines = text.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("─"))
     table = itertools.takewhile(lambda line: not line.startswith("A row"), lines[start + 1 :])
-    cells = [line.translate(str.maketrans("★◆", "  ")).split() for line in table if line[:6].strip()]
+    cells = [line.translate(str.maketrans("★◆●", "   ")).split() for line in table if line[:6].strip()]
     return {int(row[0]): row[1:] for row in cells}
 
 
@@ -122,6 +122,8 @@ def test_one_objective_shows_the_best_of_each_kind_and_how_much_worse_it_is() ->
     assert rows(text)[0][:3] == ["2.000", "best", "2"]
     assert rows(text)[2][:4] == ["2.200", "+10", "%", "1"]
     assert set(rows(text)) == {0, 2}
+    assert "● 0 " in text  # to be built, with no pick to mark it
+    assert "● to build." in text
 
 
 def test_names_cannot_colour_or_clear_the_terminal() -> None:
