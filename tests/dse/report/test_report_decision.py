@@ -362,7 +362,7 @@ def test_times_that_are_limited_are_said_where_no_objective_says_them() -> None:
     made = replace(trial(0, 2.0, 2e7), violations={"valid": 0.0, "fits": -0.1, "iteration_time <= 3 s": -0.3})
     assert describe_speed(studies.record([made], ("cost.total", "memory.peak")), made) == "iteration time 2 s, MFU 42 %"
     assert describe_speed(studies.record([made]), made) == "MFU 42 %"
-    assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "time 2 s"
+    assert describe_speed(studies.record([made], ("mfu", "cost.total")), made) == "iteration time 2 s"
 
 
 def test_a_large_bubble_has_its_reason_beside_it() -> None:
