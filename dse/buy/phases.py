@@ -69,6 +69,11 @@ class Growth:
     """Whether no other plan does as much for less."""
 
     @property
+    def plan(self) -> Plan:
+        """What is bought when."""
+        return tuple(run.phase for run in self.phases)
+
+    @property
     def iterations(self) -> float:
         """Iterations of the mix of workloads over the life."""
         return sum(run.iterations for run in self.phases)
@@ -116,6 +121,11 @@ def growths(record: StudyRecord) -> tuple[Growth, ...]:
     return tuple(
         Growth(growth.phases, growth.money, bool(kept)) for growth, kept in zip(found, front_mask(matrix), strict=True)
     )
+
+
+def feasible_sizes(record: StudyRecord) -> set[int]:
+    """The NPUs of the clusters that are feasible."""
+    return {design_from(trial.design or {}).cluster.npus for trial in record.feasible_trials}
 
 
 @dataclass(frozen=True, slots=True)

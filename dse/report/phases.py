@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dse.buy.phases import Growth, growths
+from dse.buy.phases import Growth, feasible_sizes, growths
 from dse.evaluate.record import Purchase, StudyRecord
 from dse.report.describe import headline
 from dse.report.units import MISSING, format_number, format_percent, format_with_unit
+from dse.space.phases import Plan
 
 HEADINGS = ("plan", "trials", "cluster", "today's money", "paid", "tokens", "per token", "iterations")
 NOTE = (
@@ -20,9 +21,9 @@ NOTE = (
 _CLUSTER = ("NPUs", "topology", "bandwidth", "uplinks")
 
 
-def name_plan(growth: Growth) -> str:
+def name_plan(plan: Plan) -> str:
     """`128 NPUs, 256 from year 2`."""
-    first, *later = [run.phase for run in growth.phases]
+    first, *later = plan
     said = [f"{first.npus:,} NPUs", *(f"{phase.npus:,} from year {phase.year:g}" for phase in later)]
     return ", ".join(said)
 
@@ -32,14 +33,27 @@ def describe_plans(record: StudyRecord) -> list[str]:
     if record.purchase is None or not record.purchase.plans:
         return []
     found = growths(record)
+    left_out = _describe_left_out(record, record.purchase.plans, found)
     if not found:
-        return ["In phases: no kind of cluster is feasible in all sizes of a plan."]
+        return [f"In phases: no kind of cluster is feasible in all sizes of a plan{left_out and f'; {left_out}'}."]
     best = min(found, key=_cost_of_work)
     said = [f"In phases, the most for its money: {_tell(record, best)}"]
     for name, rivals in _ways(record.purchase, found).items():
         if best not in rivals and rivals:
             said.append(f"{name}: {_tell(record, min(rivals, key=_cost_of_work))}")
-    return [f"{'; '.join(said)}."]
+    return [f"{'; '.join(filter(None, [*said, left_out]))}."]
+
+
+def _describe_left_out(record: StudyRecord, plans: Sequence[Plan], found: Sequence[Growth]) -> str:
+    """Plans of which no kind of cluster is feasible in all sizes, and in which size none is; empty without any."""
+    followed = {growth.plan for growth in found}
+    missed = [name_plan(plan) for plan in plans if plan not in followed]
+    if not missed:
+        return ""
+    sizes = {phase.npus for plan in plans if plan not in followed for phase in plan}
+    none = sorted(sizes - feasible_sizes(record))
+    why = f": with {' and '.join(f'{size:,}' for size in none)} NPUs nothing runs every workload within the limits"
+    return f"left out: {'; '.join(missed)}{why if none else ': no cluster of one kind is feasible in all its sizes'}"
 
 
 def _cost_of_work(growth: Growth) -> tuple[float, float]:
@@ -63,7 +77,7 @@ def _tell(record: StudyRecord, growth: Growth) -> str:
     numbers = " and ".join(str(run.trial) for run in growth.phases)
     noun = "trial" if len(growth.phases) == 1 else "trials"
     money = f"{format_with_unit(growth.money, '$')} of today's money"
-    return f"{name_plan(growth)} ({noun} {numbers}, {cluster}), {money} for {_work(growth)}"
+    return f"{name_plan(growth.plan)} ({noun} {numbers}, {cluster}), {money} for {_work(growth)}"
 
 
 def _work(growth: Growth) -> str:
@@ -92,7 +106,7 @@ def _row(growth: Growth, document: Any) -> tuple[str, ...]:
         each = format_with_unit(growth.cost_per_token or 0.0, "$/token")
     shares = ", ".join(format_percent(run.iterations / total) for run in growth.phases)
     return (
-        name_plan(growth),
+        name_plan(growth.plan),
         ", ".join(f"#{run.trial}" for run in growth.phases),
         headline(document, _CLUSTER),
         format_with_unit(growth.money, "$"),
@@ -118,4 +132,4 @@ def _document(growth: Growth) -> dict[str, Any]:
         for run in growth.phases
     ]
     whole = {"money": growth.money, "iterations": growth.iterations, "tokens": growth.tokens}
-    return {"plan": name_plan(growth), **whole, "on_front": growth.on_front, "phases": runs}
+    return {"plan": name_plan(growth.plan), **whole, "on_front": growth.on_front, "phases": runs}

@@ -170,6 +170,15 @@ def test_reports_tell_the_plans(folder: Path, record: StudyRecord) -> None:
     assert summarize(record).front
 
 
+def test_a_plan_with_a_size_that_is_not_feasible_is_told_as_left_out(tmp_path: Path) -> None:
+    dear = bought.run(bought.space(growing(constraints=["fits", "cost.npu >= 100 k$"])), tmp_path / "run")
+    (said,) = describe_plans(dear)
+    assert said.startswith("In phases, the most for its money: 16 NPUs (trial ")
+    assert said.endswith(
+        "; left out: 8 NPUs; 8 NPUs, 16 from year 1: with 8 NPUs nothing runs every workload within the limits."
+    )
+
+
 def test_several_plans_are_compared_with_buying_what_they_end_with(tmp_path: Path) -> None:
     later = [{"year": 0, "npus": 8}, {"year": 3, "npus": 16}]
     plans = bought.space(growing(phases=[GROW, later])).plans
