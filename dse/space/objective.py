@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.space.expression import Expression
 from dse.space.naming import make_value_lookup, unknown_name_problems
 from simcore.document.problem import Path, Problem, Refusal, format_path, suggest_nearest
-from simcore.metrics import METRICS
+from simcore.metrics import METRICS, exponent_of
 
 Direction = Literal["minimize", "maximize"]
 DEFAULT_OBJECTIVES = ("iteration_time", "cost.total")
@@ -75,6 +75,16 @@ def direction_notices(objectives: Sequence[Objective]) -> Iterator[str]:
                 f"objectives: {objective.name} is {objective.direction}d, though {metric.better} of it is better: "
                 f"say '{metric.direction}' unless that is meant."
             )
+
+
+def speed_notices(objectives: Sequence[Objective], limited: Iterable[str]) -> Iterator[str]:
+    """A sentence where all objectives are what a cluster costs, and no metric that is `limited` moves with time."""
+    names = {name for objective in objectives for name in objective.names}
+    if all(name.startswith("cost.") for name in names) and not any(exponent_of(name, "time") for name in limited):
+        yield (
+            "objectives: nothing asks for speed, so the cheapest design wins however slow it is: minimize "
+            "iteration_time or cost_per_token, too, or limit the time under 'constraints', unless that is meant."
+        )
 
 
 def relative_change(before: float, after: float) -> float | None:

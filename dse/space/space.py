@@ -26,7 +26,7 @@ from dse.space.futures import Future, life_of, parse_futures
 from dse.space.hole import Choice, Split
 from dse.space.jobs import SECTIONS, Job, decided_sections, is_software, strip_software, write_jobs
 from dse.space.misspelt import add_misspelt_holes
-from dse.space.objective import Objective, direction_notices, parse_objectives
+from dse.space.objective import Objective, direction_notices, parse_objectives, speed_notices
 from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_of
 from dse.space.phases import Plan, parse_plans
 from dse.space.settings import StudySettings, parse_settings
@@ -198,7 +198,8 @@ def space_from(document: Document, name: str) -> Space:
     facts = fact_notices(template if not jobs else {**template, **jobs[0].template})
     # What nobody sells has no price of its own in a list of parts.
     prices = () if stance.hypothetical else price_notices(template, names_in(objectives, constraints))
-    notices = (*direction_notices(objectives), *stance.notices, *prices, *of_batches, *facts)
+    paced = speed_notices(objectives, names_in((), constraints))
+    notices = (*direction_notices(objectives), *paced, *stance.notices, *prices, *of_batches, *facts)
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
     said = stance.hypothetical, notices, document.source
     return Space(name, whole, objectives, constraints, settings, data, *bought, *said)

@@ -10,7 +10,7 @@ from dse.evaluate.pareto import front_mask
 from dse.proof.bound import space_bounds
 from dse.proof.certificate import proven_bounds
 from dse.search import resolve_sampler
-from dse.space.objective import Direction, Objective, direction_notices, losses
+from dse.space.objective import Direction, Objective, direction_notices, losses, speed_notices
 
 
 def test_a_maximised_objective_changes_its_sign_and_a_minimised_one_does_not() -> None:
@@ -125,3 +125,21 @@ def test_an_objective_that_divides_by_a_result_of_zero_fails_with_its_reason(tmp
 def test_a_direction_in_which_a_metric_gets_worse_is_told(name: str, direction: Direction, told: list[str]) -> None:
     found = list(direction_notices([Objective(name, direction, "")]))
     assert [sentence.split(" unless")[0] for sentence in found] == told
+
+
+@pytest.mark.parametrize(
+    ("names", "limited", "told"),
+    [
+        (["cost.tco"], ["fits"], True),
+        (["cost.total", "cost.network"], [], True),
+        (["cost.total + cost.electricity"], [], True),
+        (["cost.tco"], ["iteration_time"], False),
+        (["cost.tco"], ["throughput"], False),
+        (["cost.tco", "iteration_time"], [], False),
+        (["cost_per_token"], [], False),
+        (["memory.peak"], [], False),
+    ],
+)
+def test_money_alone_is_told_to_ask_for_no_speed(names: list[str], limited: list[str], told: bool) -> None:
+    found = list(speed_notices([Objective(name, "minimize", "$") for name in names], limited))
+    assert [sentence.startswith("objectives: nothing asks for speed") for sentence in found] == [True] * told
