@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from dse.report.nearest import AS_WELL, shares_worse
 from dse.report.payoff import paying
 from dse.report.quickest import quickest_alike
 from dse.report.robustness import PRICES, Prices
-from dse.report.runnable import runs_otherwise
+from dse.report.runnable import fits_as_run, runs_otherwise
 from dse.report.summary import Summary, summarize
 from dse.whatif.answers import SAFE, WhatIf
 from dse.whatif.machines import machine_of, stack_of
@@ -40,6 +41,8 @@ SURER = 0.05
 """One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
 UNPROVEN = 0.05
 """What a precision may save of each objective whose tokens are counted at the least: 1.6 times for 1.5 take more."""
+_PASSES = 2
+"""How often less is sought against what is built: what runs, say, then of its like what was fitted."""
 _LOOKED_AT = 60
 """Designs near the pick that are looked at for room, the best first."""
 _HELD = frozenset({"memory.peak", "memory.reserved"})
@@ -55,26 +58,32 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
     its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, one that
-    it runs may be worse by `RUNS`. Where its memory is nearly full, or nothing with its ZeRO stage was fitted, one with
-    room, and of these one with a stage that was, may be worse by `ROOM`. None keeps its limits less surely. Where its
-    memory is full to the brim, one with room may be worse by `FROM_BRIM`.
+    it runs may be worse by `RUNS`; by any share, where it does not fit as the stack runs it. Where its memory is nearly
+    full, or nothing with its ZeRO stage was fitted, one with room, and of these one with a stage that was, may be worse
+    by `ROOM`. What took its place is asked the same once more. None keeps its limits less surely. Where its memory is
+    full to the brim (of a mixture of experts, whose routing may be uneven, nearly full), one with room may be worse by
+    `FROM_BRIM`.
 
     Before all that others take its place: where money alone counts one that does more with the same machines
     (`busier`), then one that is surer (`surer`), then one in a precision whose loss is made up for (`made_up_for`).
     """
-    number = _as_good(record, summary)
-    return None if number is None else from_brim(record, summary, number)
-
-
-def _as_good(record: StudyRecord, summary: Summary) -> int | None:
-    """See `recommended`: all but the brim."""
     number = pick_of_front(record, summary)
-    if number is not None:
-        number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
-    picked = None if number is None else record.trials.numbered(number)  # a robust pick may be behind the front
+    if number is None:
+        return None
+    number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
+    for _ in range(_PASSES):
+        number = _as_good(record, summary, number)
+    return from_brim(record, summary, number)
+
+
+def _as_good(record: StudyRecord, summary: Summary, number: int) -> int:
+    """See `recommended`: one with less against it that is not counted, of all but the brim."""
+    picked = record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
-    usual = (RUNS, 4 * _LOOKED_AT) if own.otherwise else (ROOM, _LOOKED_AT)
+    usual = (ROOM, _LOOKED_AT)
+    if own.otherwise:
+        usual = (RUNS if fits_as_run(picked) else math.inf), 4 * _LOOKED_AT
     allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else usual
     own = own if most else own._replace(otherwise=False, unfitted=False)  # of so many it is not asked
     worse = shares_worse(record, record.feasible_trials, picked)
@@ -111,7 +120,7 @@ def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
     The trial itself where there is none that is worse by at most `FROM_BRIM`, or where it is not so full.
     """
     picked = record.trials.numbered(number)
-    if picked is None or fullness(picked) <= BRIM:
+    if picked is None or fullness(picked) <= brim(picked):
         return number
     own = _uncounted(picked)
     worse = shares_worse(record, record.feasible_trials, picked)
@@ -123,6 +132,13 @@ def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
         if not found.full and no_more and not is_less_sure(summary, other.number, number):
             return other.number
     return number
+
+
+def brim(trial: TrialRecord) -> float:
+    """How full a memory is at which a run ends at the first thing that is not predicted."""
+    designs = [parse_design(part.design or {})[0] for _, part in trial.parts]
+    uneven = any(design is not None and design.workload.measured_as == "moe" for design in designs)
+    return NEARLY_FULL if uneven else BRIM
 
 
 def design_to_build(record: StudyRecord) -> Callable[[WhatIf], TrialRecord | None]:

@@ -13,13 +13,13 @@ from dse.report.assumptions import describe_assumptions
 from dse.report.batches import Answer, at_batches, beyond_batches
 from dse.report.built import describe_build
 from dse.report.choice import (
-    BRIM,
     FROM_BRIM,
     NEARLY_FULL,
     ROOM,
     SURER,
     UNPROVEN,
     best_with_room,
+    brim,
     has_unfitted_zero,
     knees_at_prices,
     lossy_precisions,
@@ -47,7 +47,7 @@ from dse.report.reasons import describe_load
 from dse.report.rival import describe_doubt, describe_rival
 from dse.report.robustness import PRICES
 from dse.report.room import describe_memory_left, describe_room
-from dse.report.runnable import describe_otherwise, runs_otherwise
+from dse.report.runnable import describe_otherwise, fits_as_run, runs_otherwise
 from dse.report.speed import describe_speed
 from dse.report.straggling import describe_straggling
 from dse.report.summary import Summary
@@ -198,11 +198,12 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
             "storage or replaced nodes share it: that is not modelled"
         )
     if runs_otherwise(picked) and not runs_otherwise(trial):
-        return ROOM, describe_otherwise(picked.design)
+        breaks = "" if fits_as_run(picked) else ", and as it runs it, it does not fit"
+        return ROOM, f"{describe_otherwise(picked.design)}{breaks}"
     more_room = fullness(picked) > NEARLY_FULL >= fullness(trial)
     if not more_room and has_unfitted_zero(picked) and not has_unfitted_zero(trial):
         return ROOM, "the times of its stack were fitted on no iteration with its ZeRO stage"
-    return FROM_BRIM if fullness(picked) > BRIM else ROOM, (
+    return FROM_BRIM if fullness(picked) > brim(picked) else ROOM, (
         f"its memory is {format_percent(fullness(picked))} full: no room for what is not predicted, such as fragments"
     )
 

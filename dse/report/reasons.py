@@ -15,7 +15,9 @@ from dse.report.aspects import value_at
 from dse.report.jobs import name_fullest
 from dse.report.units import clean_text, format_percent, format_with_unit, list_words
 from dse.report.values import read_result
+from simcore.check.load import parse_design
 from simcore.result import Cost, ExposedCommunication, Memory, Result
+from simcore.system.placement import place
 
 GROUPS: tuple[str, ...] = tuple(field.name for field in fields(ExposedCommunication))
 _WORTH_SAYING = 0.05
@@ -78,7 +80,7 @@ def describe_load(metrics: Mapping[str, Any] | None, document: Mapping[str, Any]
         return ""
     outcome = read_result(metrics)
     bound = _describe_bound(outcome, 2, _of_bubble(outcome, document or {}))
-    told = bound, _describe_busy(outcome), _describe_unused(outcome), _describe_memory(outcome)
+    told = bound, _describe_busy(outcome), _describe_unused(outcome, document or {}), _describe_memory(outcome)
     return "; ".join(clause for clause in told if clause)
 
 
@@ -92,9 +94,18 @@ def _describe_busy(outcome: Result) -> str:
     return f"network {clean_text(busiest.dimension)} is busy {often} of the time behind that: a slower one would show"
 
 
-def _describe_unused(outcome: Result) -> str:
-    """The dimensions of the network that carry nothing, as between replicas that serve each by itself."""
-    unused = [clean_text(use.dimension) for use in outcome.network if use.busy_s == 0]
+def _describe_unused(outcome: Result, document: Mapping[str, Any]) -> str:
+    """The dimensions of the network that carry nothing, as between replicas that serve each by itself.
+
+    The use is that of one stage: another one may send to the next one over a dimension that this one does not need.
+    """
+    design, _ = parse_design(document)
+    sent = set() if design is None else {where.dimension for where in place(design)[0].get("pipeline", ())}
+    unused = [
+        clean_text(use.dimension)
+        for number, use in enumerate(outcome.network)
+        if use.busy_s == 0 and number not in sent
+    ]
     if not unused or len(unused) == len(outcome.network):
         return ""
     return f"network {list_words(unused)} carries nothing: the least that is sold would do"

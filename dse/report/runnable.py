@@ -7,15 +7,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.export import Unsaid, export, target_of
+from dse.export import Unsaid, as_run, export, target_of
 from dse.report.aspects import value_at
 from dse.report.nearest import describe_changes, describe_losses, nearest
 from dse.report.units import clean_text
-from dse.whatif.answers import AsRun
+from dse.whatif.answers import DOES_NOT_FIT, AsRun
 from simcore.check.load import parse_design
 from simcore.design.design import Design
 from simcore.design.same import Same
-from simcore.document.problem import InputError, format_path
+from simcore.document.problem import InputError, Refusal, format_path
+from simcore.layout.settle import settle
+from simcore.memory.expanded import fits
+from simcore.memory.plan import memory_needed
 
 _USUAL = "baseline"
 """What libraries do with the dimensions of a network: each chunk takes them in one order."""
@@ -58,6 +61,20 @@ def runs_otherwise(trial: TrialRecord) -> bool:
     return found is not None and bool(found.unsaid)
 
 
+def fits_as_run(trial: TrialRecord) -> bool:
+    """Whether a design fits as its stack runs it, as far as that is known."""
+    design = parse_design(trial.design or {})[0]
+    target = None if design is None or design.jobs is not None else target_of(design.software.name)
+    if design is None or target is None:
+        return True
+    try:
+        its = settle(as_run(design, target))
+        memory = memory_needed(its)
+    except (Refusal, InputError):
+        return True
+    return memory is None or fits(its, memory)
+
+
 def describe_otherwise(document: Mapping[str, Any] | None) -> str:
     """Clause: which values of a design its stack runs otherwise; empty where none is known."""
     found = _unsaid_of(document)
@@ -70,7 +87,9 @@ def _describe_instead(record: StudyRecord, trial: TrialRecord, instead: AsRun | 
     if instead is None or instead.trial != trial.number:
         return ""
     if instead.loss is None:
-        return f"; as it runs it, it breaks '{clean_text(instead.broken)}'"
+        how = clean_text(instead.broken)
+        breaks = how if how == DOES_NOT_FIT else f"breaks '{how}'"
+        return f"; as it runs it, it {breaks}"
     return f"; as it runs it, it has {describe_losses(record, instead.loss)}"
 
 

@@ -140,12 +140,17 @@ class Software(Frozen):
     """Tensors of the logits' size in fp32 that a loss which is not fused holds at once."""
     elementwise: Factor = 1.0
     """Bytes that norms, activations, residuals and rotary embeddings move, over those of one fused kernel each."""
+    measured_sequence_parallel: Flag | None = None
+    """Whether the iterations that `elementwise` was fitted to had sequence parallelism; unless given it is not known,
+    or they had no tensor parallelism."""
     data_overlap: Flag = True
     """Default of `parallelism.data_overlap`."""
     schedule: Annotated[str, MemberOf(SCHEDULES)] = "1f1b"
     """Default of `parallelism.schedule`."""
     gradient_precision: Literal["fp16", "fp32"] = "fp32"
     """Default of `workload.gradient_precision`."""
+    keeps_gradients: Flag = False
+    """Whether gradients as wide as the weights stay beside wider ones that they are added to, with ZeRO 0 and 1."""
     gradient_fusion: Flag = True
     """Weight gradients are added to fp32 ones inside their product; else by a kernel of their own."""
     collectives: Literal["hierarchical", "flat", "direct"] = "hierarchical"

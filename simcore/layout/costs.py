@@ -28,7 +28,7 @@ from simcore.system.chunks import PICOSECONDS
 from simcore.system.interference import UNIT, slowdowns
 from simcore.system.placement import place
 from simcore.workload.data_parallel import Amount, Unit, optimizer_bytes
-from simcore.workload.held import held_bytes
+from simcore.workload.held import held_bytes, held_gradient_bytes
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.ends import embedding_parameters
 from simcore.workload.transformer.further_tokens import further_kind
@@ -302,7 +302,7 @@ def _stage_row(
 def _states(design: Design, amount: Amount) -> tuple[float, float]:
     """Bytes of the model states of so many parameters, and of the weights among them."""
     workload, p = design.workload, design.parallelism
-    its = held_bytes(design), BYTES[workload.gradient_precision], optimizer_bytes(BYTES[workload.precision])
+    its = held_bytes(design), held_gradient_bytes(design), optimizer_bytes(BYTES[workload.precision])
     over = (design.sharding_npus, design.expert_sharding_npus)
     each = [
         model_states(parameters, shards, p.zero, *its, not p.reduces_each, p.gathers in ("microbatch", "once"))

@@ -29,7 +29,7 @@ from simcore.result import Memory
 from simcore.schedule import SCHEDULES
 from simcore.schedule.base import kept_after
 from simcore.workload.data_parallel import optimizer_bytes
-from simcore.workload.held import held_bytes
+from simcore.workload.held import held_bytes, held_gradient_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def stage_memory(design: Design, program: Program, stage: int) -> Memory:
     experts = sum(part.expert_parameters for part in parts)
     apart = [states for part in parts for states in part.apart]
     own = sum(part.parameters for part in parts) - experts - sum(parameters for parameters, _ in apart)
-    each = held_bytes(design), BYTES[workload.gradient_precision], optimizer_bytes(BYTES[workload.precision])
+    each = held_bytes(design), held_gradient_bytes(design), optimizer_bytes(BYTES[workload.precision])
     local, stays = not p.reduces_each, p.gathers in ("microbatch", "once")
     shared = [(own, design.sharding_npus), (experts, design.expert_sharding_npus), *apart]
     states = [model_states(held, over, p.zero, *each, local, stays) for held, over in shared]
@@ -114,7 +114,7 @@ def footprint(design: Design, program: Program) -> Memory:
         return serving_memory(program, BYTES[design.workload.precision])
     workload, p = design.workload, design.parallelism
     sizes = (program.part_of, program.stages, program.chunks, _telling_microbatches(program), program.schedule)
-    held = (workload.precision, workload.gradient_precision, design.sharding_npus, design.expert_sharding_npus)
+    held = (workload.precision, held_gradient_bytes(design), design.sharding_npus, design.expert_sharding_npus)
     kept = (p.zero, p.reduces_each, p.gathers, p.expert_overlap, offloads_activations(design))
     return _fullest_stage(_Alike(Same(program.parts), (*sizes, *held, *kept), design, program))
 

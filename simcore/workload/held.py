@@ -1,9 +1,10 @@
-"""In how many bytes parameters are held and gathered where products of training take fewer than 16 bits.
+"""In how many bytes parameters, and their gradients, are held and gathered.
 
-A narrow product reads its weights by rows in one pass and by columns in the other, so both copies are there. The
-parameters themselves are in 16 bits beside them, and are gathered so; unless the stack shards and gathers them in 8
-(`software.fp8.gather`; Megatron-core: `--fp8-param-gather`, with the distributed optimizer alone), and then they are
-these copies. In 4 bits none of the recipes that were published does so (arXiv 2509.25149).
+Where products of training take fewer than 16 bits, each reads its weights by rows in one pass and by columns in the
+other, so both copies are there. The parameters themselves are in 16 bits beside them, and are gathered so; unless the
+stack shards and gathers them in 8 (`software.fp8.gather`; Megatron-core: `--fp8-param-gather`, with the distributed
+optimizer alone), and then they are these copies. In 4 bits none of the recipes that were published does so
+(arXiv 2509.25149).
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ def held_bytes(design: Design) -> float:
         return BYTES[precision]
     copies = 2 * HELD_BYTES[precision]
     return copies if _is_narrow(design) else _WIDE + copies
+
+
+def held_gradient_bytes(design: Design) -> float:
+    """Bytes of a parameter's gradient, and of what stays beside it (`software.keeps_gradients`)."""
+    precision, summed = design.workload.precision, BYTES[design.workload.gradient_precision]
+    own = _WIDE if precision in NARROW else BYTES[precision]
+    stays = design.software.keeps_gradients and design.parallelism.zero < 2 and own < summed
+    return summed + own if stays else summed
 
 
 def gathered_bytes(design: Design) -> float:

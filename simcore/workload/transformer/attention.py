@@ -84,7 +84,7 @@ def _latent_projections(shapes: Shapes) -> tuple[Piece, ...]:
     kv_up = shapes.gemm("kv-up", tokens, heads * (latent.qk_nope_head_dim + latent.v_head_dim), latent.kv_lora_rank)
     return (
         computed(*down, shapes=shapes),
-        computed(shapes.elementwise("latent-norms", 2.0 * tokens * ranks / shapes.shared)),
+        computed(shapes.whole_elementwise("latent-norms", 2.0 * tokens * ranks)),
         *tagged(
             "mla_up_proj",
             _gathered_latents(shapes, ranks + rotary),

@@ -64,10 +64,10 @@ def head_forward(shapes: Shapes) -> tuple[Operator, ...]:
     product and the cast. The fused one reads and writes them once for the sum, and once for the gradient.
     """
     share = shapes.vocabulary / shapes.parallelism.tensor
-    kept = shapes.tokens * shapes.model.hidden / shapes.shared
+    kept = float(shapes.tokens * shapes.model.hidden)
     passes = (3.0, 2.0) if shapes.parallelism.cross_entropy_fusion else (19.0, 7.0)
     return (
-        shapes.elementwise("norm", 2.0 * kept, 5.0 * kept),
+        shapes.whole_elementwise("norm", 2.0 * kept, 5.0 * kept),
         *shapes.gather(),
         shapes.wide_gemm("logits", shapes.tokens, share, shapes.model.hidden),
         shapes.moves("cross-entropy", *(count * shapes.tokens * share for count in passes)),

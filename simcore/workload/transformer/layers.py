@@ -21,6 +21,10 @@ from simcore.workload.transformer.model import Transformer
 
 VOCABULARY_MULTIPLE = 128
 """Megatron pads the vocabulary to this many times the tensor-parallel degree."""
+OWN_PASSES = 1.54
+"""Bytes over those of one fused kernel each that norms, residuals and dropouts move themselves, at the most: what
+iterations of Megatron-LM without sequence parallelism took (`megatron-lm-2021`). What `software.elementwise` is beyond
+stands for all that a stack spends beside its products, and nobody has measured how that changes with the setting."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,19 @@ class Shapes:
         passes = self.software.elementwise if self.traced else 1.0
         back = 2.0 * count if backward is None else backward
         return self.moves(name, passes * count, passes * back)
+
+    def whole_elementwise(self, name: str, count: float, backward: float | None = None) -> Compute:
+        """`elementwise` of the tokens of a whole tensor group, which shares them out with sequence parallelism.
+
+        Where the iterations that the software was fitted to had the other setting, what it spends beyond `OWN_PASSES`
+        is shared out as it was there.
+        """
+        passes, fitted = self.software.elementwise, self.software.measured_sequence_parallel
+        share = 1.0 / self.shared
+        if self.traced and passes > OWN_PASSES and fitted not in (None, self.parallelism.sequence_parallel):
+            beyond = 1.0 / self.parallelism.tensor if fitted else 1.0
+            share = (OWN_PASSES * share + (passes - OWN_PASSES) * beyond) / passes
+        return self.elementwise(name, share * count, None if backward is None else share * backward)
 
     def cast(self, name: str, numbers: float) -> tuple[Compute, ...]:
         """The kernel that makes narrow operands of 16-bit numbers: by rows and by columns, as both passes read them.

@@ -61,8 +61,8 @@ def _piece(shapes: Shapes, name: str, n: float, k: float, count: int) -> Compute
 
 def norm(shapes: Shapes) -> Piece:
     """A norm: reads and writes forward; backward reads twice and writes, then reads twice for its own parameters."""
-    kept = shapes.tokens * shapes.model.hidden / shapes.shared
-    return computed(shapes.elementwise("norm", 2.0 * kept, 5.0 * kept))
+    kept = float(shapes.tokens * shapes.model.hidden)
+    return computed(shapes.whole_elementwise("norm", 2.0 * kept, 5.0 * kept))
 
 
 def norm_after(shapes: Shapes) -> tuple[Piece, ...]:
@@ -80,8 +80,8 @@ def residual(shapes: Shapes) -> Piece:
 
     Backward the gradients of the two branches are added; GPT's mask is applied, and the bias' gradient summed.
     """
-    kept = shapes.tokens * shapes.model.hidden / shapes.shared
+    kept = float(shapes.tokens * shapes.model.hidden)
     if not shapes.model.bias:
-        return computed(shapes.elementwise("residual", 3.0 * kept, 3.0 * kept))
+        return computed(shapes.whole_elementwise("residual", 3.0 * kept, 3.0 * kept))
     mask = 1 / shapes.width  # of one byte
-    return computed(shapes.elementwise("dropout-residual", (3 + mask) * kept, (5 + mask) * kept))
+    return computed(shapes.whole_elementwise("dropout-residual", (3 + mask) * kept, (5 + mask) * kept))

@@ -16,7 +16,7 @@ from dse.evaluate.trial import TunedRecord
 from dse.report import decision as decisions
 from dse.report.assumptions import describe_notices
 from dse.report.built import describe_build
-from dse.report.choice import knees_at_prices, recommended
+from dse.report.choice import NEARLY_FULL, brim, knees_at_prices, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.measured_rival import describe_measured_rival
@@ -180,16 +180,20 @@ def test_a_network_that_is_busy_behind_the_computing_is_told() -> None:
 
 
 def test_a_dimension_that_carries_nothing_is_told() -> None:
-    def told(*busy: float) -> str:
+    def told(*busy: float, pipeline: int = 1) -> str:
         use = [
             {"dimension": f"{place}: switch(8)", "busy_s": share, "utilization": 0.1, "bytes_per_npu": 1e9}
             for place, share in enumerate(busy)
         ]
-        return " ".join(decided(studies.record([trial(0, 1.0, 2e7, network=use)])).sentences)
+        made = trial(0, 1.0, 2e7, network=use)
+        split = {**studies.design()["parallelism"], "pipeline": pipeline, "data": 128 // pipeline}
+        made = replace(made, design={**studies.design(), "parallelism": split})
+        return " ".join(decided(studies.record([made])).sentences)
 
     said = "network 1: switch(8) carries nothing: the least that is sold would do;"
     assert said in told(0.1, 0.0)
     assert "carries nothing" not in told(0.1, 0.1) + told(0.0)
+    assert "carries nothing" not in told(0.1, 0.0, pipeline=4)  # other stages than the one that is told send over it
 
 
 def test_the_mfu_of_several_jobs_is_that_of_each_on_its_own_npus() -> None:
@@ -973,9 +977,11 @@ def test_a_job_that_would_leave_a_part_of_each_domain_empty_is_told_so_where_a_m
     assert "has 1152 x 1 = 1152; try 64 NPUs of each domain of 72: 'domain: 64' with 64/72 of the NPUs)." in said
 
 
-def unrun(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
-    for module in ("payoff", "choice", "rival"):
+def unrun(monkeypatch: pytest.MonkeyPatch, *numbers: int, fits: bool = True) -> None:
+    for module in ("payoff", "choice", "rival", "decision"):
         monkeypatch.setattr(f"dse.report.{module}.runs_otherwise", lambda trial: trial.number in numbers)
+    for module in ("choice", "decision"):
+        monkeypatch.setattr(f"dse.report.{module}.fits_as_run", lambda trial: fits)
 
 
 def robust(count: int) -> WhatIf:
@@ -995,6 +1001,33 @@ def test_no_dearer_and_slower_design_is_built_because_the_robust_pick_is_not_run
     assert decided(far, robust(4)).trial == 0
     slower = studies.record([trial(0, 1.0, 2e7), trial(1, 1.2, 2.1e7, 4), trial(2, 1.1, 2.6e7, 2)])
     assert "ore money" not in " ".join(decided(slower).sentences)
+
+
+def test_what_does_not_fit_as_its_stack_runs_it_is_not_built_at_any_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    unrun(monkeypatch, 0, fits=False)
+    monkeypatch.setattr("dse.report.decision.describe_otherwise", lambda document: "megatron-core has no dualpipe-v")
+    record = studies.record([trial(0, 1.0, 2e7), trial(1, 1.5, 2e7, 4)])
+    decision = decided(record, robust(2))
+    assert decision.trial == 1
+    assert any(text.endswith("has no dualpipe-v, and as it runs it, it does not fit.") for text in decision.sentences)
+
+
+def test_a_stage_of_zero_that_was_fitted_is_sought_beside_what_took_the_place_of_the_pick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unrun(monkeypatch, 0)
+    monkeypatch.setattr("dse.report.choice.has_unfitted_zero", lambda trial: trial.number == 1)
+    near = [trial(0, 1.0, 2e7), trial(1, 1.024, 2e7, 4), trial(2, 1.0494, 2e7, 2)]
+    assert decided(studies.record(near[:2]), robust(2)).trial == 1
+    assert decided(studies.record(near), robust(3)).trial == 2  # 5 % behind the pick, 2.5 % behind what runs
+
+
+def test_the_memory_of_a_mixture_of_experts_has_room_for_uneven_routing() -> None:
+    def of(model: str) -> TrialRecord:
+        workload = {**studies.design()["workload"], "model": model}
+        return replace(trial(0, 1.0, 2e7), design={**studies.design(), "workload": workload})
+
+    assert brim(of("transformer-1t")) > brim(of("mixtral-8x7b")) == NEARLY_FULL
 
 
 def test_a_rival_behind_the_front_is_told_where_none_on_it_is_near() -> None:
