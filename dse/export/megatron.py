@@ -109,6 +109,14 @@ class Megatron(Target):
         if overlaps_sends(said):
             batched = f"{BATCHED} gives what was predicted" if can_batch(said) else "for two stages it has nothing else"
             yield f"sends of interleaved stages go beside computation, where the prediction waits for them; {batched}"
+        if "--overlap-param-gather" in said:
+            yield "--overlap-param-gather hides a part of the gather of parameters; the prediction waits for all of it"
+        heads = TransformerWorkload.of(design.workload).model.key_heads
+        if design.parallelism.tensor > heads:
+            yield (
+                f"{heads:,} key-value heads on a tensor group of {design.parallelism.tensor:,}: Megatron-core refuses "
+                "that before 0.16, and copies them since"
+            )
         if OFFLOAD in said:
             yield STEPPED_THERE
         if design.parallelism.zero >= 2:

@@ -29,6 +29,8 @@ def fact_notices(template: Mapping[str, Any]) -> Iterator[str]:
     found = [*designs_of(template)]
     if template_count(template.get("reliability", {})) > 1:
         yield from _open_reliability([design.reliability for design in found])
+        if not all(design.cost.by_parts for design in found):
+            yield from _unpriced_reliability([design.reliability for design in found])
     if unpriced := dict.fromkeys(path for npu in _npus_of(template.get("cluster")) for path in _unpriced(npu)):
         by_parts = any(design.cost.by_parts for design in found)
         first = "Take a list of prices of NPUs, cost: libra, and let" if by_parts else "Let"
@@ -67,6 +69,24 @@ def _open_reliability(found: Sequence[Reliability]) -> Iterator[str]:
         yield (
             f"reliability leaves open {' and '.join(told)}, and a search takes the value under which least is lost, "
             "which nobody can choose. Write one, and search again with another to see what changes."
+        )
+
+
+_BOUGHT: dict[str, Callable[[Reliability], Any]] = {
+    "how many nodes stand by": lambda its: its.spares,
+    "how fast the storage is": lambda its: (
+        its.checkpoint and (its.checkpoint.bandwidth, its.checkpoint.bandwidth_per_npu)
+    ),
+}
+"""What is bought against failures, at a list of parts alone."""
+
+
+def _unpriced_reliability(found: Sequence[Reliability]) -> Iterator[str]:
+    told = [what for what, look in _BOUGHT.items() if len({*map(look, found)}) > 1]
+    if told:
+        yield (
+            f"reliability leaves open {' and '.join(told)}, which costs nothing at this list of prices, so a search "
+            "has the most for nothing. For what it costs say 'cost: street-2025', or another list of parts."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dse.space.hole import Choice, alternatives_of
@@ -30,6 +30,17 @@ def settle_precision(template: dict[str, Any], where: str = "workload") -> Itera
         f"{where}.training_tokens are taken as those in {plain}; {narrow} needs at least {known.factor:g} times as "
         f"many ({known.why}). Write {_KEY}, the precision of the run that they are of."
     )
+
+
+def peak_notices(template: Mapping[str, Any], names: Collection[str]) -> Iterator[str]:
+    """A sentence where several precisions are open, and the metrics `names` count them by shares of their own peaks."""
+    sections = [*_sections(template.get("workload"))]
+    open_ones = {name for section in sections for name in alternatives_of(section.get("precision"))}
+    if "mfu" in names and len(open_ones) > 1:
+        yield (
+            "workload.precision is open, and mfu is a share of each precision's own peak: the wider one has more of "
+            "it, and takes longer. Minimize iteration_time, or write one precision."
+        )
 
 
 def _sections(workload: Any) -> Iterator[Mapping[str, Any]]:

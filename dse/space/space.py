@@ -29,6 +29,7 @@ from dse.space.misspelt import add_misspelt_holes
 from dse.space.objective import Objective, direction_notices, parse_objectives, speed_notices
 from dse.space.order import KEY, ORDERABLE, Hypothetical, said_problems, stance_of
 from dse.space.phases import Plan, parse_plans
+from dse.space.precisions import peak_notices
 from dse.space.settings import StudySettings, parse_settings
 from dse.space.split.bandwidth import SplitGoal
 from dse.space.template import parse_template
@@ -196,9 +197,10 @@ def space_from(document: Document, name: str) -> Space:
         constraints = (*stance.constraints, *constraints)
     jobs, of_batches = settle_jobs(template, jobs, objectives)
     facts = fact_notices(template if not jobs else {**template, **jobs[0].template})
+    asked = names_in(objectives, constraints)
     # What nobody sells has no price of its own in a list of parts.
-    prices = () if stance.hypothetical else price_notices(template, names_in(objectives, constraints))
-    paced = speed_notices(objectives, names_in((), constraints))
+    prices = () if stance.hypothetical else price_notices(template, asked)
+    paced = (*speed_notices(objectives, names_in((), constraints)), *peak_notices(template, asked))
     notices = (*direction_notices(objectives), *paced, *stance.notices, *prices, *of_batches, *facts)
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
     said = stance.hypothetical, notices, document.source

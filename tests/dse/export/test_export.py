@@ -194,6 +194,11 @@ def test_sends_beside_computation_are_noted_and_a_script_with_batched_ones_is_re
     assert not any("beside computation" in note for note in export(dense(), "megatron").notes)
 
 
+def test_megatron_is_told_to_gather_parameters_beside_the_forward_pass_for_which_the_prediction_waits() -> None:
+    told = [any("gather of parameters" in note for note in export(dense(zero=z), "megatron").notes) for z in (0, 1)]
+    assert told == [False, True]
+
+
 def test_megatron_is_told_experts_and_latents() -> None:
     exported = export(design_from(EXPERTS), "megatron")
     assert "--moe-layer-freq '([0]*3+([0]*0+[1])*58+[0]*0)'" in exported.text

@@ -32,6 +32,21 @@ def test_failures_that_are_open_are_said(reliability: Any, said: bool) -> None:
     assert any(notice.startswith("reliability leaves open how often things fail") for notice in notices) == said
 
 
+@pytest.mark.parametrize(
+    ("bought", "cost", "told"),
+    [
+        ({"spares": {"choice": [0.0, 0.05]}}, "libra", "how many nodes stand by"),
+        ({"checkpoint": {"bandwidth_per_npu": {"choice": ["50 MB/s", "1 GB/s"]}}}, "libra", "how fast the storage is"),
+        ({"spares": {"choice": [0.0, 0.05]}}, "street-2025", ""),
+        ({"spares": 0.05, "checkpoint": {"interval": {"choice": ["10 min", "1 h"]}}}, "libra", ""),
+    ],
+)
+def test_what_is_bought_against_failures_for_nothing_is_said(bought: Any, cost: str, told: str) -> None:
+    notices = load_space({**BASE, "cost": cost, "reliability": {"base": "llama3", **bought}}).notices
+    said = [notice for notice in notices if "costs nothing at this list of prices" in notice]
+    assert [notice.startswith(f"reliability leaves open {told}, which") for notice in said] == [True] * bool(told)
+
+
 def test_how_soon_a_failure_is_found_and_mended_is_no_choice() -> None:
     open_times = {"restart": {"detection": {"choice": ["1 s", "10 min"]}}, "repair": {"choice": ["1 h", "1 d"]}}
     (notice,) = load_space({**BASE, "reliability": {"base": "llama3", **open_times}}).notices

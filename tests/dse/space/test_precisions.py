@@ -80,3 +80,17 @@ def test_tokens_follow_the_precision_and_say_why() -> None:
 def test_a_loss_that_is_counted_is_not_named_as_if_it_were_not() -> None:
     assert any("nvfp4" in text for text in lost_accuracy(designed(precision="nvfp4")))
     assert not any("nvfp4" in text for text in lost_accuracy(designed(precision="nvfp4", training_precision="bf16")))
+
+
+def test_a_share_of_a_peak_that_is_open_is_said_to_favour_the_wider_precision() -> None:
+    def told(precision: Any, **asked: Any) -> bool:
+        section = {**tiny()["workload"], "precision": precision}
+        return any(
+            "mfu is a share of each precision's own peak" in s for s in space(tiny(workload=section, **asked)).notices
+        )
+
+    both = {"choice": ["fp16", "fp32"]}
+    assert told(both, objectives={"maximize": ["mfu"]})
+    assert told(both, constraints=["mfu >= 0.1"])
+    assert not told("fp16", objectives={"maximize": ["mfu"]})
+    assert not told(both)
