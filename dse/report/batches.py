@@ -27,9 +27,11 @@ _CANNOT = {"microbatches fill the batch": "data x microbatch does not divide it"
 def at_batches(summary: Summary, trial: TrialRecord) -> Iterator[Answer]:
     """With which batches it leaves the front."""
     asked = [at for at in summary.what_if.batches.get(trial.number, ()) if float(at.batch).is_integer()]
+    fates: dict[str, list[str]] = {}
     for at in asked:
         if not at.stays:
-            yield f"at batch {format_brief(at.batch)}{_changed(at)} {_fate(trial, at)}", True
+            fates.setdefault(_fate(trial, at), []).append(f"at batch {format_brief(at.batch)}{_changed(at)}")
+    yield from ((f"{' and '.join(batches)} {fate}", True) for fate, batches in fates.items())
     if asked and all(at.stays for at in asked):
         yield f"{' or '.join(f'{_TIMES[at.factor > 1]}{_changed(at)}' for at in asked)} the batch", False
 

@@ -228,8 +228,15 @@ def test_a_memory_without_room_is_told_with_the_nearest_design_that_has_some() -
     roomy = trial(3, 1.2, 2e7, 2, **filled(0.6))
     decision = decided(studies.record([*front, roomy, trial(4, 1.3, 2e7, 2, **filled(0.5))]))
     assert decision.trial == 1
-    assert "with room in its memory (60 % full): trial 3, time +9.1 %, cost =" in decision.sentences[2]
-    assert "with room" not in decided(studies.record([*front[:1], trial(1, 1.1, 2e7, 4), roomy])).sentences[2]
+    assert (
+        "trial 3 (t2 p16 d32), time +9.1 %, cost =; trial 3 has room in its memory (60 % full)" in decision.sentences[2]
+    )
+    near = trial(4, 1.14, 2e7, 16, **filled(0.99))  # the rival, and as full
+    apart = decided(studies.record([*front, roomy, near])).sentences[2]
+    assert "with room in its memory (60 % full): trial 3, time +9.1 %, cost =" in apart
+    full = decided(studies.record([*front[:1], trial(1, 1.1, 2e7, 4), roomy])).sentences[2]
+    assert "with room" not in full
+    assert "has room" not in full
 
 
 def test_a_rival_that_its_stack_runs_otherwise_is_not_called_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
