@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluate.idling import idling_mask
 from dse.evaluate.pareto import worth_mask
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
@@ -91,15 +92,20 @@ class Family:
     high: Mapping[str, float]
     behind: bool = False
     """Whether it is the design to build, behind the front."""
+    idle: bool = False
+    """Whether its designs only save electricity, by taking longer on machines that are paid anyway."""
 
 
 def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
     """The families of a front, by their best of the first objective; empty where nothing is feasible."""
     if not summary.front:
         return ()
-    groups = _kinds(record) if len(record.objectives) == 1 else _near_groups(record, summary)
+    idle = _idle_groups(record, summary.front)
+    busy = tuple(trial for trial in summary.front if all(trial not in group for group in idle))
+    groups = _kinds(record) if len(record.objectives) == 1 else [*_near_groups(record, summary, busy), *idle]
     chosen = [_choose(record, summary, group) for group in groups]
     found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
+    found = [replace(family, idle=group in idle) for family, group in zip(found, groups, strict=True)]
     return _in_order(record, found, {trial.number: trial for trial in chosen})
 
 
@@ -219,17 +225,25 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
     return [[trial for _, trial in group] for group in groups.values()]
 
 
-def _near_groups(record: StudyRecord, summary: Summary) -> list[list[TrialRecord]]:
-    """The front in few groups of near designs; of too many kinds, what is not worth its price is a group an end.
+def _idle_groups(record: StudyRecord, front: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+    """Members of a front that only save electricity, by machine, however many times as long they take."""
+    groups: dict[str, list[TrialRecord]] = {}
+    for trial, idles in zip(front, idling_mask(record.objectives, record.losses(tuple(front))).tolist(), strict=True):
+        if idles:
+            groups.setdefault(_machine(trial), []).append(trial)
+    return list(groups.values())
+
+
+def _near_groups(record: StudyRecord, summary: Summary, front: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+    """Members of the front in few groups; of too many kinds, what is not worth its price is a group for each end.
 
     With more than two objectives a front has no two ends, and fewer rows.
     """
-    front = summary.front
     most = most_families(len(record.objectives)) + min(_MORE, len({*map(_machine, front)}) - 1)
     groups, joined = _alike_groups(record, summary, front, most)
     if not joined or len(record.objectives) > 2:
         return groups
-    worth = worth_mask(record.losses(front)).tolist()
+    worth = worth_mask(record.losses(tuple(front))).tolist()
     if all(worth):
         return groups
     kept = [trial for trial, pays in zip(front, worth, strict=True) if pays]

@@ -137,11 +137,14 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))
     phrases = [
-        (*told, *_regrets(record, summary, trials[family.chosen]))
+        (*_IDLE[: family.idle], *told, *_regrets(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
     ]
     marked = tuple(number == family.chosen for family in found)
     return FamilyTable(tuple(columns), tuple(phrases), marked, depth=2 if record.purchase is None else 3)
+
+
+_IDLE = ("slower to save power alone",)
 
 
 def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ def _heads(design: Design) -> Iterator[Problem]:
         yield Problem(
             tensor, f"a degree that divides the {kv} key-value heads, or is a multiple", str(p.tensor), rule=rule
         )
-    yield from divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", rule)
+    of_ffn = "tensor divides the feed-forward width"
+    yield from divides(p.tensor, model.ffn, tensor, "a degree", "the feed-forward width", of_ffn)
     if p.sequence_parallel and p.context == 1:
         what = "tensor divides the sequence"
         yield from divides(p.tensor, workload.sequence, tensor, "a degree", "the sequence length", what)

@@ -346,7 +346,8 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     if shapes.software.gradient_fusion:
         added = 2.0 * BYTES[shapes.workload.gradient_precision] - shapes.width
         return inputs, own._replace(bytes=own.bytes + added * weights)
-    return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, 3.0 * weights * shapes.width)
+    moved = shapes.width + 2.0 * BYTES[shapes.workload.gradient_precision]
+    return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, moved * weights)
 
 
 def received(shapes: Shapes) -> tuple[Operator, ...]:
