@@ -102,7 +102,7 @@ def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
         return ()
     idle = _idle_groups(record, summary.front)
     busy = tuple(trial for trial in summary.front if all(trial not in group for group in idle))
-    groups = _kinds(record) if len(record.objectives) == 1 else [*_near_groups(record, summary, busy), *idle]
+    groups = _kinds(record) if len(record.objectives) == 1 else [*_near_groups(record, summary, busy, len(idle)), *idle]
     chosen = [_choose(record, summary, group) for group in groups]
     found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
     found = [replace(family, idle=group in idle) for family, group in zip(found, groups, strict=True)]
@@ -234,12 +234,15 @@ def _idle_groups(record: StudyRecord, front: Sequence[TrialRecord]) -> list[list
     return list(groups.values())
 
 
-def _near_groups(record: StudyRecord, summary: Summary, front: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+def _near_groups(
+    record: StudyRecord, summary: Summary, front: Sequence[TrialRecord], beside: int
+) -> list[list[TrialRecord]]:
     """Members of the front in few groups; of too many kinds, what is not worth its price is a group for each end.
 
-    With more than two objectives a front has no two ends, and fewer rows.
+    With more than two objectives a front has no two ends, and fewer rows; so many rows are taken by others `beside`.
     """
     most = most_families(len(record.objectives)) + min(_MORE, len({*map(_machine, front)}) - 1)
+    most = max(FEWEST, most - beside)
     groups, joined = _alike_groups(record, summary, front, most)
     if not joined or len(record.objectives) > 2:
         return groups

@@ -38,7 +38,7 @@ from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, RE
 
 _MEANT = (
     *("trains", "like", "transformers_alone", "measured_zero", "compared_on", "graph_dispatch", "graph_zero"),
-    "without_graph",
+    *("without_graph", "keeps_gradients", "measured_sequence_parallel"),
     *("made_for", "not_on", "not_in", "only", "only_with", "on", "schedule"),
 )
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""

@@ -14,6 +14,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.families import Family, _labels, families, families_with_built, is_joined, most_families
 from dse.report.family_table import pack_phrases, tell_apart
 from dse.report.summary import summarize
+from dse.report.terminal import screen
 from dse.whatif.answers import NOTHING, Scenarios, Sureness
 
 
@@ -56,6 +57,18 @@ def test_times_that_the_scenarios_cannot_order_do_not_part_a_family() -> None:
 
     assert len(found(record, scenarios(0.7))) == 1
     assert len(found(record, scenarios(0.95))) == 2
+
+
+def test_what_only_saves_electricity_is_one_row_however_long_it_takes() -> None:
+    names = ("iteration_time", "cost.tco")
+    saves = [(4.0, 9.99e6), (8.0, 9.98e6), (30.0, 9.97e6)]
+    points = [(1.0, 2.00e7), (2.0, 1.00e7), *saves]
+    trials = [replace(trial(n, *point), values=dict(zip(names, point, strict=True))) for n, point in enumerate(points)]
+    record = studies.record(trials, names)
+    told = [(family.trials, family.idle) for family in found(record)]
+    assert told == [((0,), False), ((1,), False), ((2, 3, 4), True)]
+    lines = [line for line, _ in screen(record, summarize(record, NOTHING), 80)]
+    assert any(line.startswith("    2 ") and "slower to save power alone" in line for line in lines)
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e3, 1e8), st.sampled_from([2, 4, 8])), min_size=1, max_size=60))
