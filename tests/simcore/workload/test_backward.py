@@ -129,3 +129,46 @@ def test_what_a_norm_follows_is_computed_again_by_a_compiler_too() -> None:
     """The gradient of a norm needs what went into it."""
     software = {"base": STACK, "recomputes": "needed"}
     assert flops(layer_backward(shapes(norms=4, software=software, recompute="full")), "mlp-out") > 0
+
+
+def moved(name: str, sequence_parallel: bool, software: object) -> float:
+    """Bytes of all operators of a name in a layer's forward pass, over those that one fused kernel moves unshared."""
+    one = shapes(software=software, sequence_parallel=sequence_parallel)
+    plain = shapes(traced=False, software=software)
+    each = [
+        [op.bytes for op in layer_forward(its) if isinstance(op, Compute) and op.name == name] for its in (one, plain)
+    ]
+    return sum(each[0]) / sum(each[1])
+
+
+@pytest.mark.parametrize(
+    ("stack", "without", "shared"),
+    [
+        ({"elementwise": 1.5}, 1.5, 1.5 / 4),
+        ({"elementwise": 4.0, "measured_sequence_parallel": True}, 1.54 + 2.46 / 4, 4.0 / 4),
+        ({"elementwise": 8.0, "measured_sequence_parallel": False}, 8.0, 1.54 / 4 + 6.46),
+        ({"elementwise": 8.0}, 8.0, 8.0 / 4),  # not known: all of it follows the setting
+    ],
+)
+def test_sequence_parallelism_shares_out_what_norms_move_themselves(
+    stack: dict[str, object], without: float, shared: float
+) -> None:
+    software = {"base": STACK, **stack}
+    for name in ("norm", "dropout-residual"):
+        assert moved(name, False, software) == pytest.approx(without, rel=1e-12)
+        assert moved(name, True, software) == pytest.approx(shared, rel=1e-12)
+
+
+@pytest.mark.parametrize(("gradients", "each"), [("fp16", 6.0), ("fp32", 10.0)])
+def test_a_kernel_that_adds_gradients_up_moves_them_in_their_own_precision(gradients: str, each: float) -> None:
+    document = {
+        "workload": {"model": "gpt3-175b", "global_batch": 8, "precision": "fp16", "gradient_precision": gradients},
+        "parallelism": {"tensor": 4},
+        "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
+        "software": STACK,
+    }
+    design = design_from(document)
+    assert isinstance(design.workload, TransformerWorkload)
+    backward = layer_backward(Shapes(design.workload, design.parallelism, design.software, traced=True))
+    (added,) = [op for op in backward if isinstance(op, Compute) and op.name == "projection-accumulate"]
+    assert added.bytes == pytest.approx(each * 12288 * 12288 / 4)

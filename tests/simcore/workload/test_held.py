@@ -53,3 +53,28 @@ def test_what_is_gathered_in_16_bits_is_twice_what_is_gathered_in_8() -> None:
     assert sent["fp8", False] - sent["fp8", True] == pytest.approx(share, rel=0.02)
     assert sent["fp8", False] == pytest.approx(sent["bf16", True], rel=1e-9)
     assert sent["nvfp4", True] == sent["bf16", True]
+
+
+@pytest.mark.parametrize(
+    ("software", "gradients", "zero", "each"),
+    [
+        ("deepspeed", "fp32", 1, 6),  # those of a backward pass stay beside those that they are added to
+        ("deepspeed", "fp32", 0, 6),
+        ("deepspeed", "fp32", 2, 4 / 8),  # sharded over eight
+        ("deepspeed", "fp16", 1, 2),  # added up in place
+        ("megatron-core", "fp32", 1, 4),
+    ],
+)
+def test_gradients_stay_beside_wider_ones_where_the_stack_keeps_them(
+    software: str, gradients: str, zero: int, each: float
+) -> None:
+    workload = {"model": "llama3-8b", "global_batch": 64, "sequence_length": 2048, "precision": "bf16"}
+    document: dict[str, Any] = {
+        "workload": {**workload, "gradient_precision": gradients},
+        "parallelism": {"tensor": 8, "zero": zero},
+        "software": software,
+        "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 64},
+    }
+    held = simulate(load_design(document)).memory_bytes
+    assert held is not None
+    assert held.gradients / PARAMETERS == pytest.approx(each, rel=0.01)
