@@ -165,6 +165,19 @@ class Judge:
             score = np.minimum(score, way_to_give(points[index], columns))
         return chosen
 
+    def missed_promises(self) -> list[Candidate]:
+        """Designs of trials that the front lacks by their estimates, what lacks most first; of each niche one."""
+        if not self._front or not self._modelled:
+            return []
+        levels = _Levels.fit(self._signs, _losses(self.simulated))
+        points = levels.to_levels(self._estimates(self.simulated))
+        score = np.round(promise(points, levels.to_levels(_losses(self._front))), DIGITS)
+        found: dict[tuple[object, ...], Candidate] = {}
+        for index in np.argsort(-score, kind="stable"):
+            if score[index] > HOPE:
+                found.setdefault(self.simulated[index].niche, self.simulated[index])
+        return list(found.values())
+
     def _estimate_errors(self, candidates: Sequence[Candidate], levels: _Levels) -> Matrix:
         """By how much estimates are too good at least, in levels `[candidates, objectives]` (see `hopeful`)."""
         missed = levels.to_levels(_losses(self.simulated)) - levels.to_levels(self._estimates(self.simulated))

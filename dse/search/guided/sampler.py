@@ -26,6 +26,7 @@ from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.copies import CopiedDesigns
 from dse.search.guided.ends import EndCandidates
 from dse.search.guided.led import LedCandidates
+from dse.search.guided.otherwise import OtherwiseRun
 from dse.search.guided.promise import Judge
 from dse.search.guided.shares import ShareCandidates
 from dse.search.guided.view import ESTIMATE, View
@@ -124,7 +125,7 @@ class Guided(Sampler):
         self._candidates = Candidates(space, self._generator, view)
         self._led, self._shares = LedCandidates(space, self._candidates), ShareCandidates(self._candidates)
         self._ends, self._across = EndCandidates(self._candidates), CrossedDesigns(self._candidates)
-        self._copies = CopiedDesigns(self._candidates)
+        self._copies, self._otherwise = CopiedDesigns(self._candidates), OtherwiseRun(self._candidates)
         self._budgets = BudgetCandidates(self._candidates, self._led)
         self._judge = Judge(space, self._candidates.encoder, seed, view)
         self._pool: list[Candidate] = []
@@ -317,6 +318,7 @@ class Guided(Sampler):
         self._keep_all(self._shares.make_other_splits(apart, SHARES))
         self._keep_all(self._ends.make_beyond(apart))
         self._look_across(apart)
+        self._keep_all(self._otherwise.make_of(self._judge.missed_promises()))
         self._keep_all(self._candidates.make_neighbours(self._judge.narrow_front(NARROW), NEIGHBOURS))
         self._keep_all(self._copies.make_of(self._judge.spread_designs(POOL)))
         steps = max(1, count // STEP)

@@ -14,6 +14,7 @@ from dse.search.guided.budgets import BudgetCandidates
 from dse.search.guided.candidates import Candidate, Candidates
 from dse.search.guided.genome import job_of, values_of_genes
 from dse.search.guided.led import LedCandidates
+from dse.search.guided.otherwise import OtherwiseRun
 from dse.search.guided.promise import Judge
 from dse.search.guided.sampler import SMALL
 from dse.space.space import Space
@@ -157,6 +158,27 @@ def test_a_policy_that_was_not_tried_is_hoped_for_though_others_were_worse(tmp_p
     chosen = judge.choose_hopeful(left, 4)
     assert chosen
     assert {c.filled.params["system.intra_dimension"] for c in chosen} == {"fifo"}
+
+
+def test_a_job_that_missed_its_promise_is_run_with_other_policies(tmp_path: Path) -> None:
+    given = space(tmp_path)
+    candidates, _ = fresh(given)
+    network = drawn(candidates)
+    found = [candidates.make({**values_of_genes(network.genes), **policy_of(0), **share(network, n)}) for n in range(6)]
+    tried = [candidate for candidate in found if candidate is not None]
+    judge = Judge(given, candidates.encoder, 0)
+    assert judge.missed_promises() == []
+    told = sorted(tried, key=estimated)
+    for candidate, longer in zip(told, (3.0, *[1.0] * len(told)), strict=False):
+        judge.tell(candidate, (longer * estimated(candidate), candidate.known["cost.total"] or 0.0), {})
+    assert judge.missed_promises() == [told[0]]  # what kept its promise is on the front
+    runs = OtherwiseRun(candidates)
+    again = [candidate for candidate in runs.make_of(judge.missed_promises()) if candidate is not None]
+    assert "fifo" in {candidate.filled.params["system.intra_dimension"] for candidate in again}
+    own = told[0].filled.document
+    assert all(candidate.filled.document["system"] != own["system"] for candidate in again)
+    assert all({**candidate.filled.document, "system": None} == {**own, "system": None} for candidate in again)
+    assert [*runs.make_of([])] == []
 
 
 def policy_of(number: int) -> dict[str, float]:
