@@ -115,7 +115,7 @@ class Megatron(Target):
         if design.parallelism.tensor > heads:
             yield (
                 f"{heads:,} key-value heads on a tensor group of {design.parallelism.tensor:,}: Megatron-core refuses "
-                "that before 0.16, and copies them since"
+                "that before 0.16, and gathers them over the group since, as the prediction does"
             )
         if OFFLOAD in said:
             yield STEPPED_THERE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -41,14 +40,12 @@ SURER = 0.05
 """One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
 UNPROVEN = 0.05
 """What a precision may save of each objective whose tokens are counted at the least: 1.6 times for 1.5 take more."""
-_PASSES = 2
-"""How often less is sought against what is built: what runs, say, then of its like what was fitted."""
 _LOOKED_AT = 60
 """Designs near the pick that are looked at for room, the best first."""
 _HELD = frozenset({"memory.peak", "memory.reserved"})
 """Objectives that are worth nothing below what an NPU has: the memory is there, and paid."""
 _PRICED = 4_000
-"""Feasible designs that are priced anew, those nearest to the front."""
+"""Feasible designs that are priced anew, or asked whether they fit as run, the nearest first."""
 
 
 def recommended(record: StudyRecord, summary: Summary) -> int | None:
@@ -58,22 +55,34 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     worth less where anything else shares it. So where the pick of the front has such weights, the best balanced design
     is built that has not and that is worse by less than `AS_WELL` in every objective, be it on the front or not; where
     its uplinks are thinner, likewise one with the widest of these. Where its stack does not run it as it is, one that
-    it runs may be worse by `RUNS`; by any share, where it does not fit as the stack runs it. Where its memory is nearly
-    full, or nothing with its ZeRO stage was fitted, one with room, and of these one with a stage that was, may be worse
-    by `ROOM`. What took its place is asked the same once more. None keeps its limits less surely. Where its memory is
-    full to the brim (of a mixture of experts, whose routing may be uneven, nearly full), one with room may be worse by
-    `FROM_BRIM`.
+    it runs may be worse by `RUNS`. Where its memory is nearly full, or nothing with its ZeRO stage was fitted, one with
+    room, and of these one with a stage that was, may be worse by `ROOM`; that is asked once more of what took the place
+    of a pick for another reason. None keeps its limits less surely. Where its memory is full to the brim (of a mixture
+    of experts, whose routing may be uneven, nearly full), one with room may be worse by `FROM_BRIM`.
 
     Before all that others take its place: where money alone counts one that does more with the same machines
     (`busier`), then one that is surer (`surer`), then one in a precision whose loss is made up for (`made_up_for`).
+    What does not fit as its stack runs it is not built, whatever the nearest that fits costs (`fitting`).
     """
     number = pick_of_front(record, summary)
     if number is None:
         return None
     number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
-    for _ in range(_PASSES):
+    number = _as_good(record, summary, fitting(record, number))
+    built = record.trials.numbered(number)
+    if built is not None and _uncounted(built)[:3] == _Uncounted()[:3]:
         number = _as_good(record, summary, number)
-    return from_brim(record, summary, number)
+    return from_brim(record, summary, fitting(record, number))
+
+
+def fitting(record: StudyRecord, number: int) -> int:
+    """The nearest feasible design that fits as its stack runs it, where a trial does not; the trial where none does."""
+    picked = record.trials.numbered(number)
+    if picked is None or fits_as_run(picked):
+        return number
+    order = shares_worse(record, record.feasible_trials, picked).argsort(kind="stable")[:_PRICED]
+    near = (record.feasible_trials[int(place)] for place in order)
+    return next((trial.number for trial in near if fits_as_run(trial)), number)
 
 
 def _as_good(record: StudyRecord, summary: Summary, number: int) -> int:
@@ -81,9 +90,7 @@ def _as_good(record: StudyRecord, summary: Summary, number: int) -> int:
     picked = record.trials.numbered(number)  # a robust pick may be behind the front
     if picked is None or (own := _uncounted(picked)) == _Uncounted():
         return number
-    usual = (ROOM, _LOOKED_AT)
-    if own.otherwise:
-        usual = (RUNS if fits_as_run(picked) else math.inf), 4 * _LOOKED_AT
+    usual = (RUNS, 4 * _LOOKED_AT) if own.otherwise else (ROOM, _LOOKED_AT)
     allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else usual
     own = own if most else own._replace(otherwise=False, unfitted=False)  # of so many it is not asked
     worse = shares_worse(record, record.feasible_trials, picked)
@@ -136,8 +143,9 @@ def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
 
 def brim(trial: TrialRecord) -> float:
     """How full a memory is at which a run ends at the first thing that is not predicted."""
-    designs = [parse_design(part.design or {})[0] for _, part in trial.parts]
-    uneven = any(design is not None and design.workload.measured_as == "moe" for design in designs)
+    designs = [design for _, part in trial.parts if (design := parse_design(part.design or {})[0]) is not None]
+    workloads = [job.workload for design in designs for job in design.jobs or (design,)]
+    uneven = any(workload.measured_as == "moe" for workload in workloads)
     return NEARLY_FULL if uneven else BRIM
 
 

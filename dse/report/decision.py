@@ -64,6 +64,8 @@ from dse.report.values import read_result
 from dse.report.workloads import regret_phrases, vanishing
 from simcore.metrics import exponent_of
 
+_SHARE = 1e3
+"""A loss that is no longer told as a share: that of what is nothing."""
 _ON = 0.0005
 """A regret below this is none."""
 _PARTS = {"network": "networks", "npu": "NPUs", "memory": "memory"}
@@ -153,7 +155,7 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
             return f"Trial {number}{robust} is not built: {why}."
         far = float(shares_worse(record, (trial,), picked)[0])
         by = f"less than {format_percent(share)}" if far <= share else format_percent(far)
-        better = f"better by {by}" if far > 0 else "as good"
+        better = f"better{f' by {by}' if far < _SHARE else ''}" if far > 0 else "as good"
         return f"Trial {number} of the front is {better}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)
     if not old:

@@ -33,6 +33,7 @@ from dse.report.aspects import UPLINKS, USUAL_SCHEDULE
 from dse.report.choice import balanced, recommended, updates_old
 from dse.report.describe import compare, headline
 from dse.report.nearest import shares_worse
+from dse.report.quickest import buy_the_same, times_as_long
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
@@ -72,6 +73,8 @@ _OTHER_NPU = 1e3
 """What another NPU adds beside: more than objectives do, so that no row hides an NPU while there are rows enough."""
 _MORE = 2
 """Families that are told beyond the usual number where designs have several machines, stacks or precisions."""
+IDLE = "slower to save power alone"
+"""What a family of designs is called that only save electricity."""
 _LARGEST_LOG = 7.0
 _LOOKED_AT = 20_000
 """The best designs of a study with one objective, among which kinds are looked for."""
@@ -101,11 +104,12 @@ def families(record: StudyRecord, summary: Summary) -> tuple[Family, ...]:
     if not summary.front:
         return ()
     idle = _idle_groups(record, summary.front)
-    busy = tuple(trial for trial in summary.front if all(trial not in group for group in idle))
+    apart = {trial.number for group in idle for trial in group}
+    busy = tuple(trial for trial in summary.front if trial.number not in apart)
     groups = _kinds(record) if len(record.objectives) == 1 else [*_near_groups(record, summary, busy, len(idle)), *idle]
     chosen = [_choose(record, summary, group) for group in groups]
     found = [_family(record.objectives, *parts) for parts in zip(groups, chosen, _names(chosen), strict=True)]
-    found = [replace(family, idle=group in idle) for family, group in zip(found, groups, strict=True)]
+    found = [replace(family, idle=family.chosen in apart) for family in found]
     return _in_order(record, found, {trial.number: trial for trial in chosen})
 
 
@@ -226,10 +230,15 @@ def _kinds(record: StudyRecord) -> list[list[TrialRecord]]:
 
 
 def _idle_groups(record: StudyRecord, front: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
-    """Members of a front that only save electricity, by machine, however many times as long they take."""
+    """Members of a front that only save electricity, by machine, however many times as long they take.
+
+    That is, which save so beside a quicker member of the same price.
+    """
+    mask = idling_mask(record.objectives, record.losses(tuple(front))).tolist()
+    busy = [trial for trial, idles in zip(front, mask, strict=True) if not idles]
     groups: dict[str, list[TrialRecord]] = {}
-    for trial, idles in zip(front, idling_mask(record.objectives, record.losses(tuple(front))).tolist(), strict=True):
-        if idles:
+    for trial, idles in zip(front, mask, strict=True):
+        if idles and any(buy_the_same(trial, other) and times_as_long(trial, other) > 1 for other in busy):
             groups.setdefault(_machine(trial), []).append(trial)
     return list(groups.values())
 

@@ -13,7 +13,7 @@ from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.evaluate.spread import spread_indices
 from dse.report.choice import recommended
 from dse.report.describe import Comparison, compare
-from dse.report.families import RANGED, Family
+from dse.report.families import IDLE, RANGED, Family
 from dse.report.futures import regret_phrase
 from dse.report.sensitivity import format_change
 from dse.report.summary import Summary
@@ -137,14 +137,11 @@ def family_table(record: StudyRecord, summary: Summary, found: Sequence[Family],
         shares = tuple(MISSING if s is None else format_percent(s.regret_p90) for s in sure)
         columns.append(Column(("regret",), shares))
     phrases = [
-        (*_IDLE[: family.idle], *told, *_regrets(record, summary, trials[family.chosen]))
+        (*((IDLE,) if family.idle else ()), *told, *_regrets(record, summary, trials[family.chosen]))
         for told, family in zip(compared.phrases, found, strict=True)
     ]
     marked = tuple(number == family.chosen for family in found)
     return FamilyTable(tuple(columns), tuple(phrases), marked, depth=2 if record.purchase is None else 3)
-
-
-_IDLE = ("slower to save power alone",)
 
 
 def _regrets(record: StudyRecord, summary: Summary, trial: TrialRecord) -> tuple[str, ...]:

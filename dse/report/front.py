@@ -143,6 +143,7 @@ def _family(family: Family) -> dict[str, Any]:
         "trials": list(family.trials),
         "low": family.low,
         "high": family.high,
+        "idle": family.idle,
     }
 
 

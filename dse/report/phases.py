@@ -46,14 +46,17 @@ def describe_plans(record: StudyRecord) -> list[str]:
 
 def _describe_left_out(record: StudyRecord, plans: Sequence[Plan], found: Sequence[Growth]) -> str:
     """Plans of which no kind of cluster is feasible in all sizes, and in which size none is; empty without any."""
-    followed = {growth.plan for growth in found}
-    missed = [name_plan(plan) for plan in plans if plan not in followed]
-    if not missed:
-        return ""
-    sizes = {phase.npus for plan in plans if plan not in followed for phase in plan}
-    none = sorted(sizes - feasible_sizes(record))
-    why = f": with {' and '.join(f'{size:,}' for size in none)} NPUs nothing runs every workload within the limits"
-    return f"left out: {'; '.join(missed)}{why if none else ': no cluster of one kind is feasible in all its sizes'}"
+    followed, feasible = {growth.plan for growth in found}, feasible_sizes(record)
+    reasons: dict[str, list[str]] = {}
+    for plan in plans:
+        if plan not in followed:
+            none = [f"{phase.npus:,}" for phase in plan if phase.npus not in feasible]
+            why = f"with {' and '.join(none)} NPUs nothing runs every workload within the limits"
+            reasons.setdefault(why if none else "no cluster of one kind is feasible in all sizes", []).append(
+                name_plan(plan)
+            )
+    told = [f"{' and '.join(map(repr, names))} ({why})" for why, names in reasons.items()]
+    return f"left out: {', '.join(told)}" if told else ""
 
 
 def _cost_of_work(growth: Growth) -> tuple[float, float]:

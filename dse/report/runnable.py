@@ -63,14 +63,19 @@ def runs_otherwise(trial: TrialRecord) -> bool:
 
 def fits_as_run(trial: TrialRecord) -> bool:
     """Whether a design fits as its stack runs it, as far as that is known."""
-    design = parse_design(trial.design or {})[0]
-    target = None if design is None or design.jobs is not None else target_of(design.software.name)
+    return not runs_otherwise(trial) or _fits_as_run(Same(trial.design))
+
+
+@lru_cache(maxsize=1024)
+def _fits_as_run(same: Same[Mapping[str, Any] | None]) -> bool:
+    design = parse_design(same.value or {})[0]
+    target = None if design is None else target_of(design.software.name)
     if design is None or target is None:
         return True
     try:
         its = settle(as_run(design, target))
         memory = memory_needed(its)
-    except (Refusal, InputError):
+    except (Refusal, InputError):  # it is refused, which is said
         return True
     return memory is None or fits(its, memory)
 

@@ -160,7 +160,7 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     count = f"up to {most} " if len(record.objectives) > RANGED and most > 1 else ""  # else a column says it
     if len(record.objectives) == 1:
         what = f"the best of a kind, and how many of it are within {near}"
-    elif any(is_joined(record, summary, family) for family in found):
+    elif any(is_joined(record, summary, family) for family in found if not family.idle):
         what = f"{count and f'{count}of '}the most alike designs, by one of them"
     else:
         what = f"{count}designs of a kind whose times are not told apart, by one of them"

@@ -85,8 +85,8 @@ def _unpriced_reliability(found: Sequence[Reliability]) -> Iterator[str]:
     told = [what for what, look in _BOUGHT.items() if len({*map(look, found)}) > 1]
     if told:
         yield (
-            f"reliability leaves open {' and '.join(told)}, which costs nothing at this list of prices, so a search "
-            "has the most for nothing. For what it costs say 'cost: street-2025', or another list of parts."
+            f"reliability leaves open {' and '.join(told)}, which costs nothing at a list of prices without parts, so "
+            "a search has the most for nothing. Write one value, or, of machines that are sold, 'cost: street-2025'."
         )
 
 

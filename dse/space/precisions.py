@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from dse.space.hole import Choice, alternatives_of
+from simcore.document.field import BYTES
 from simcore.workload.narrow import LOSSY, factor_of
 
 _KEY = "training_precision"
@@ -32,15 +33,21 @@ def settle_precision(template: dict[str, Any], where: str = "workload") -> Itera
     )
 
 
-def peak_notices(template: Mapping[str, Any], names: Collection[str]) -> Iterator[str]:
-    """A sentence where several precisions are open, and the metrics `names` count them by shares of their own peaks."""
-    sections = [*_sections(template.get("workload"))]
-    open_ones = {name for section in sections for name in alternatives_of(section.get("precision"))}
-    if "mfu" in names and len(open_ones) > 1:
-        yield (
-            "workload.precision is open, and mfu is a share of each precision's own peak: the wider one has more of "
-            "it, and takes longer. Minimize iteration_time, or write one precision."
-        )
+def peak_notices(templates: Iterable[Mapping[str, Any]], names: Collection[str]) -> Iterator[str]:
+    """A sentence where a workload's precision is open, and the metrics `names` count shares of its own peak.
+
+    Of precisions of one width nothing is said: their peaks are the same.
+    """
+    if "mfu" not in names:
+        return
+    for section in (section for template in templates for section in _sections(template.get("workload"))):
+        open_ones = alternatives_of(section.get("precision"))
+        if len({BYTES.get(name) for name in open_ones if isinstance(name, str)}) > 1:
+            yield (
+                "workload.precision is open, and mfu is a share of each precision's own peak: the wider one has more "
+                "of it, and takes longer. Let the time decide, or write one precision."
+            )
+            return
 
 
 def _sections(workload: Any) -> Iterator[Mapping[str, Any]]:

@@ -200,11 +200,18 @@ def space_from(document: Document, name: str) -> Space:
     asked = names_in(objectives, constraints)
     # What nobody sells has no price of its own in a list of parts.
     prices = () if stance.hypothetical else price_notices(template, asked)
-    paced = (*speed_notices(objectives, names_in((), constraints)), *peak_notices(template, asked))
+    paced = (*speed_notices(objectives, names_in((), constraints)), *peak_notices(_templates(template, jobs), asked))
     notices = (*direction_notices(objectives), *paced, *stance.notices, *prices, *of_batches, *facts)
     whole, bought = {**template, **stance.keys}, (jobs, futures, plans)
     said = stance.hypothetical, notices, document.source
     return Space(name, whole, objectives, constraints, settings, data, *bought, *said)
+
+
+def _templates(template: Mapping[str, Any], jobs: Sequence[Job]) -> Iterator[Mapping[str, Any]]:
+    """What has a workload: the template, the jobs side by side in it, or the jobs that a cluster is bought for."""
+    yield template
+    yield from (job for job in template.get("jobs") or () if isinstance(job, Mapping))
+    yield from (job.template for job in jobs)
 
 
 def _parse_jobs(

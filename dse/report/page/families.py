@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dse.evaluate.record import StudyRecord
 from dse.report.choice import recommended
-from dse.report.families import Family, families
+from dse.report.families import IDLE, Family, families
 from dse.report.page.base import Column, escape_html, marks, table, trial_name
 from dse.report.summary import Summary
 from dse.report.units import format_number, label, scale
@@ -12,7 +12,7 @@ from dse.space.objective import Objective
 
 _NOTE = (
     "A family is designs of one kind between which the model cannot tell, as one row: the values of the one that "
-    "stands for them, and below them those of the whole family."
+    "stands for them, and below them those of the whole family. What only saves electricity is one row."
 )
 _NOTE_ONE = "The best of each kind that differs in more than details; below its value, those of its kind."
 
@@ -35,7 +35,7 @@ def families_table(record: StudyRecord, summary: Summary) -> str:
                 for objective in record.objectives
             ),
             format_number(len(family.trials)),
-            escape_html(family.name),
+            escape_html(f"{IDLE}: {family.name}" if family.idle else family.name),
         ]
         for family in found
     ]

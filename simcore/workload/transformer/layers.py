@@ -334,7 +334,8 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     """The two products of a backward pass, and the sum of weight gradients.
 
     Fused, the product reads what there is and writes the sum in the gradients' precision, where it would write 16 bits;
-    else another kernel reads both and writes their sum.
+    else another kernel reads both and writes their sum; where each microbatch reduces its own it moves as much into the
+    buffer that is reduced, at the most.
     """
     assert op.shape is not None
     batch, m, n, k = op.shape
@@ -346,7 +347,8 @@ def _products(op: Compute, shapes: Shapes | None) -> tuple[Operator, ...]:
     if shapes.software.gradient_fusion:
         added = 2.0 * BYTES[shapes.workload.gradient_precision] - shapes.width
         return inputs, own._replace(bytes=own.bytes + added * weights)
-    moved = shapes.width + 2.0 * BYTES[shapes.workload.gradient_precision]
+    summed = shapes.width if shapes.parallelism.reduces_each else BYTES[shapes.workload.gradient_precision]
+    moved = shapes.width + 2.0 * summed
     return inputs, own, Compute(op.name + "-accumulate", "memory", 0.0, moved * weights)
 
 

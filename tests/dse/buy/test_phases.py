@@ -175,7 +175,7 @@ def test_a_plan_with_a_size_that_is_not_feasible_is_told_as_left_out(tmp_path: P
     (said,) = describe_plans(dear)
     assert said.startswith("In phases, the most for its money: 16 NPUs (trial ")
     assert said.endswith(
-        "; left out: 8 NPUs; 8 NPUs, 16 from year 1: with 8 NPUs nothing runs every workload within the limits."
+        "; left out: '8 NPUs' and '8 NPUs, 16 from year 1' (with 8 NPUs nothing runs every workload within the limits)."
     )
 
 

@@ -194,6 +194,11 @@ def test_sends_beside_computation_are_noted_and_a_script_with_batched_ones_is_re
     assert not any("beside computation" in note for note in export(dense(), "megatron").notes)
 
 
+def test_megatron_says_that_it_refuses_a_tensor_group_larger_than_the_key_value_heads() -> None:
+    told = [any("key-value heads on a" in n for n in export(dense(tensor=t), "megatron").notes) for t in (8, 16)]
+    assert told == [False, True]
+
+
 def test_megatron_is_told_to_gather_parameters_beside_the_forward_pass_for_which_the_prediction_waits() -> None:
     told = [any("gather of parameters" in note for note in export(dense(zero=z), "megatron").notes) for z in (0, 1)]
     assert told == [False, True]

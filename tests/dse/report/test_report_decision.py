@@ -988,7 +988,7 @@ def unrun(monkeypatch: pytest.MonkeyPatch, *numbers: int, fits: bool = True) -> 
     for module in ("payoff", "choice", "rival", "decision"):
         monkeypatch.setattr(f"dse.report.{module}.runs_otherwise", lambda trial: trial.number in numbers)
     for module in ("choice", "decision"):
-        monkeypatch.setattr(f"dse.report.{module}.fits_as_run", lambda trial: fits)
+        monkeypatch.setattr(f"dse.report.{module}.fits_as_run", lambda trial: fits or trial.number not in numbers)
 
 
 def robust(count: int) -> WhatIf:

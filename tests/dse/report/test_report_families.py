@@ -63,10 +63,17 @@ def test_what_only_saves_electricity_is_one_row_however_long_it_takes() -> None:
     names = ("iteration_time", "cost.tco")
     saves = [(4.0, 9.99e6), (8.0, 9.98e6), (30.0, 9.97e6)]
     points = [(1.0, 2.00e7), (2.0, 1.00e7), *saves]
-    trials = [replace(trial(n, *point), values=dict(zip(names, point, strict=True))) for n, point in enumerate(points)]
-    record = studies.record(trials, names)
+
+    def record_of(*prices: float) -> StudyRecord:
+        made = [trial(n, time, price) for n, ((time, _), price) in enumerate(zip(points, prices, strict=True))]
+        own = zip(made, points, strict=True)
+        return studies.record([replace(one, values=dict(zip(names, point, strict=True))) for one, point in own], names)
+
+    record = record_of(1.8e7, *[9e6] * 4)
     told = [(family.trials, family.idle) for family in found(record)]
     assert told == [((0,), False), ((1,), False), ((2, 3, 4), True)]
+    cheaper = record_of(1.8e7, 9e6, 8.9e6, 8.8e6, 8.7e6)  # less is bought
+    assert not any(family.idle for family in found(cheaper))
     lines = [line for line, _ in screen(record, summarize(record, NOTHING), 80)]
     assert any(line.startswith("    2 ") and "slower to save power alone" in line for line in lines)
 

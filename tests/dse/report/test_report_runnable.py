@@ -13,7 +13,7 @@ from dse.report.assumptions import describe_sends
 from dse.report.choice import recommended
 from dse.report.decision import describe_decision
 from dse.report.nearest import nearest
-from dse.report.runnable import describe_unrunnable, describe_unscheduled
+from dse.report.runnable import describe_unrunnable, describe_unscheduled, fits_as_run
 from dse.report.spared import describe_spared
 from dse.report.summary import summarize
 from dse.whatif.answers import Wider
@@ -55,6 +55,19 @@ def test_a_schedule_that_its_stack_lacks_is_named_with_what_runs_instead() -> No
         "dse export RUN 7 --for megatron says more."
     )
     assert told(schedule="gpipe", interleave=2, software="maxtext") == [], "no export knows that stack"
+
+
+def test_what_fits_as_it_was_simulated_may_not_as_its_stack_runs_it() -> None:
+    def of(capacity: str, **parallelism: Any) -> TrialRecord:
+        made = trial(tensor=2, sequence_parallel=True, zero=1, **parallelism)
+        npu = {"base": "h100-80gb", "name": "smaller", "memory": {"capacity": capacity}}
+        design = made.design or {}
+        return replace(made, design={**design, "cluster": {**design["cluster"], "npu": npu}})
+
+    lacking = {"schedule": "dualpipe-v", "interleave": 2}  # reserves 42.8 GB, and with 1f1b 45.2
+    assert [fits_as_run(of(capacity, **lacking)) for capacity in ("60 GB", "44 GB")] == [True, False]
+    assert fits_as_run(of("44 GB", interleave=2)), "it runs as it was simulated"
+    assert fits_as_run(trial(schedule="gpipe", interleave=2, software="maxtext")), "no export knows that stack"
 
 
 def test_the_nearest_design_that_its_stack_runs_is_named() -> None:

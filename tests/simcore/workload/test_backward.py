@@ -159,11 +159,13 @@ def test_sequence_parallelism_shares_out_what_norms_move_themselves(
         assert moved(name, True, software) == pytest.approx(shared, rel=1e-12)
 
 
-@pytest.mark.parametrize(("gradients", "each"), [("fp16", 6.0), ("fp32", 10.0)])
-def test_a_kernel_that_adds_gradients_up_moves_them_in_their_own_precision(gradients: str, each: float) -> None:
+@pytest.mark.parametrize(("gradients", "zero", "each"), [("fp16", 0, 6.0), ("fp32", 0, 10.0), ("fp32", 2, 6.0)])
+def test_a_kernel_that_adds_gradients_up_moves_them_in_their_own_precision(
+    gradients: str, zero: int, each: float
+) -> None:
     document = {
         "workload": {"model": "gpt3-175b", "global_batch": 8, "precision": "fp16", "gradient_precision": gradients},
-        "parallelism": {"tensor": 4},
+        "parallelism": {"tensor": 4, "zero": zero},
         "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
         "software": STACK,
     }
