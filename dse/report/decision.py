@@ -154,7 +154,8 @@ def _describe_passed_over(record: StudyRecord, summary: Summary, trial: TrialRec
             robust = ", the robust pick," if number == summary.what_if.robust else ""
             return f"Trial {number}{robust} is not built: {why}."
         far = float(shares_worse(record, (trial,), picked)[0])
-        by = f"less than {format_percent(share)}" if far <= share else format_percent(far)
+        little = min(share, ROOM) if far <= ROOM else share
+        by = f"less than {format_percent(little)}" if far <= little else format_percent(far)
         better = f"better{f' by {by}' if far < _SHARE else ''}" if far > 0 else "as good"
         return f"Trial {number} of the front is {better}, but {why}."
     old = sum(updates_old(member) > 0 for member in summary.front)

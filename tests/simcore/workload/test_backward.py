@@ -157,20 +157,3 @@ def test_sequence_parallelism_shares_out_what_norms_move_themselves(
     for name in ("norm", "dropout-residual"):
         assert moved(name, False, software) == pytest.approx(without, rel=1e-12)
         assert moved(name, True, software) == pytest.approx(shared, rel=1e-12)
-
-
-@pytest.mark.parametrize(("gradients", "zero", "each"), [("fp16", 0, 6.0), ("fp32", 0, 10.0), ("fp32", 2, 6.0)])
-def test_a_kernel_that_adds_gradients_up_moves_them_in_their_own_precision(
-    gradients: str, zero: int, each: float
-) -> None:
-    document = {
-        "workload": {"model": "gpt3-175b", "global_batch": 8, "precision": "fp16", "gradient_precision": gradients},
-        "parallelism": {"tensor": 4, "zero": zero},
-        "cluster": {"npu": "a100-80gb", "fabric": "dgx-a100", "npus": 8},
-        "software": STACK,
-    }
-    design = design_from(document)
-    assert isinstance(design.workload, TransformerWorkload)
-    backward = layer_backward(Shapes(design.workload, design.parallelism, design.software, traced=True))
-    (added,) = [op for op in backward if isinstance(op, Compute) and op.name == "projection-accumulate"]
-    assert added.bytes == pytest.approx(each * 12288 * 12288 / 4)
