@@ -33,7 +33,7 @@ from dse.report.aspects import UPLINKS, USUAL_SCHEDULE
 from dse.report.choice import balanced, recommended, updates_old
 from dse.report.describe import compare, headline
 from dse.report.nearest import shares_worse
-from dse.report.quickest import buy_the_same, times_as_long
+from dse.report.quickest import slower_at_one_price
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.space.objective import Objective
@@ -235,10 +235,10 @@ def _idle_groups(record: StudyRecord, front: Sequence[TrialRecord]) -> list[list
     That is, which save so beside a quicker member of the same price.
     """
     mask = idling_mask(record.objectives, record.losses(tuple(front))).tolist()
-    busy = [trial for trial, idles in zip(front, mask, strict=True) if not idles]
+    busy, idle = ([trial for trial, idles in zip(front, mask, strict=True) if idles is kind] for kind in (False, True))
     groups: dict[str, list[TrialRecord]] = {}
-    for trial, idles in zip(front, mask, strict=True):
-        if idles and any(buy_the_same(trial, other) and times_as_long(trial, other) > 1 for other in busy):
+    for trial, slower in zip(idle, slower_at_one_price(idle, busy).tolist(), strict=True):
+        if slower:
             groups.setdefault(_machine(trial), []).append(trial)
     return list(groups.values())
 

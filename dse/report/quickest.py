@@ -7,9 +7,10 @@ Among designs of one price that is no reason to build it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.evaluate.idling import HOLDS_ELECTRICITY
 from dse.evaluate.read import trial_metrics
@@ -68,6 +69,16 @@ def buy_the_same(one: TrialRecord, other: TrialRecord) -> bool:
     """Whether two trials have the same price."""
     price, others = (trial_metrics(trial).get(_PRICE) or 0.0 for trial in (one, other))
     return abs(price - others) <= _SAME * others
+
+
+def slower_at_one_price(trials: Sequence[TrialRecord], others: Sequence[TrialRecord]) -> NDArray[np.bool_]:
+    """Which of `trials` `[n]` take longer than one of `others` that has the same price."""
+    (price, seconds), (prices, theirs) = (
+        np.array([(trial_metrics(one).get(_PRICE) or 0.0, _seconds(one) or np.nan) for one in each]).reshape(-1, 2).T
+        for each in (trials, others)
+    )
+    pairs = zip(price, seconds, strict=True)
+    return np.array([((abs(paid - prices) <= _SAME * prices) & (taken > theirs)).any() for paid, taken in pairs], bool)
 
 
 def _seconds(trial: TrialRecord) -> float | None:
