@@ -154,6 +154,9 @@ def parse_constraints(data: Any, problems: list[Problem]) -> tuple[Constraint, .
         except Refusal as refusal:
             problems.append(refusal.at(path))
             continue
+        if not expression.paths:
+            expected = "a condition that names a metric or a value of the design"
+            problems.append(Problem(path, expected, f"'{text}'", "e.g. 'cost.total <= 40e6'"))
         problems += unknown_name_problems(expression.paths, path)
         found.append(Constraint(expression, path))
     return tuple(found)

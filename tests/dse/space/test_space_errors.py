@@ -73,6 +73,7 @@ CHANGES = [
     ("[iteration_time, cost.total]", "{mfu: 1}", "objectives.minimize[0]", ["a metric"]),
     ("  minimize:", "  minimise:", "objectives.minimise", ["minimize or maximize", "did you mean 'minimize'?"]),
     ("constraints: [fits]", "constraints: fits", "constraints", ["a list of conditions"]),
+    ("constraints: [fits]", "constraints: [3 <= 4]", "constraints[0]", ["names a metric or a value", "3 <= 4"]),
     ("constraints: [fits]", "constraints: [3]", "constraints[0]", ["a condition in text"]),
     ("constraints: [fits]", "constraints: [fits, fitz]", "constraints[1]", ["'fitz'", "did you mean 'fits'?"]),
     ("constraints: [fits]", "constraints: ['power <= 80 kWt']", "constraints[0]", ["known unit", "mean 'kW'?"]),
