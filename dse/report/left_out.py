@@ -19,7 +19,24 @@ _TOLD = 5
 
 def describe_sizes(summary: Summary) -> str:
     """The numbers of NPUs on which no design fits, and what would make one; empty without any."""
-    sizes = summary.what_if.sizes
+    return " ".join(filter(None, [_describe_full(summary), _describe_unfilled(summary)]))
+
+
+def _describe_unfilled(summary: Summary) -> str:
+    """The numbers of NPUs whose nodes no design fills."""
+    sizes = {size: unfit.mend for size, unfit in summary.what_if.sizes.items() if not unfit.missing}
+    if not sizes:
+        return ""
+    mend = next(iter(sizes.values()))
+    return (
+        f"No design was found that fills the nodes of {list_words([*sizes])}; with '{mend}', which the space leaves "
+        "out, one would."
+    )
+
+
+def _describe_full(summary: Summary) -> str:
+    """The numbers of NPUs on which no design fits the memory."""
+    sizes = {size: unfit for size, unfit in summary.what_if.sizes.items() if unfit.missing}
     told = [f"{size} ({format_percent(unfit.missing)} more is needed)" for size, unfit in sizes.items()]
     mends = {unfit.mend for unfit in sizes.values()}
     mend = f"; with {mends.pop()}, which the space leaves out, one would" if len(mends) == 1 and all(mends) else ""

@@ -164,7 +164,7 @@ class Unfit:
     """What the nearest design lacks of those that do not fit."""
 
     missing: float
-    """The memory that it would need beside its own, as a share of that."""
+    """The memory that it would need beside its own, as a share of that; 0 where its degrees do not fill the nodes."""
     mend: str
     """The setting with which it would fit, and which no design of the space has; empty where there is none."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tiny_spaces
 import yaml
 from asked_studies import answer_what_if
@@ -77,6 +78,27 @@ def test_the_setting_is_not_told_where_the_space_has_it(tmp_path: Path) -> None:
 def test_nothing_is_told_where_every_size_fits(tmp_path: Path) -> None:
     summary, told = summary_of(tmp_path, workload={"model": "llama3-8b"})
     assert (dict(summary.what_if.sizes), told) == ({}, [])
+
+
+@pytest.mark.parametrize("placed", [False, True])
+def test_a_size_whose_nodes_are_filled_in_another_order_is_told(tmp_path: Path, placed: bool) -> None:
+    """22 replicas of 4 stages on 11 nodes of 8."""
+    document = yaml.safe_load(SPACE)
+    document["workload"].update(model="llama3-8b", global_batch=264)
+    document["parallelism"]["degrees"]["limits"] = {"tensor": [1, 1], "pipeline": [4, 4]}
+    document["cluster"]["dimensions"][1]["size"] = {"choice": [2, 11]}
+    if placed:
+        document["cluster"]["placement"] = ["tensor", "context", "data", "pipeline"]
+    space = space_from(parse_document(yaml.safe_dump(document, sort_keys=False), "space"), "sizes")
+    optimize(space, Settings(sampler="exhaustive", trials=1000, seed=0), tmp_path / "run", resume=False)
+    record = load_record(tmp_path / "run")
+    summary = summarize(record, answer_what_if(record, tmp_path / "run"))
+    told = [each for each in describe_decision(record, summary).sentences if "fills the nodes" in each]
+    said = (
+        "No design was found that fills the nodes of 88 NPUs; with 'cluster.placement: [tensor, context, pipeline, "
+        "data]', which the space leaves out, one would."
+    )
+    assert told == ([] if placed else [said])
 
 
 def test_sizes_that_only_miss_another_limit_are_not_told(tmp_path: Path) -> None:
