@@ -30,14 +30,14 @@ def answers(tmp_path: Path, sequence: int = 4096, **parallelism: Any) -> tuple[W
 def test_what_the_design_gains_by_each_is_told(tmp_path: Path) -> None:
     answer, (told,), built = answers(tmp_path, tensor=8, pipeline=4)
     found = {one.key: one for one in answer.usual}
-    assert found.keys() == {"sequence_parallel", "interleave"}
+    assert found.keys() == {"zero", "interleave"}
     before = simulate(design_from(built)).iteration_time_s
     for key, one in found.items():
         other = {**built, "parallelism": {**built["parallelism"], key: one.value}}
         gain = simulate(design_from(other)).iteration_time_s / before - 1
         assert one.loss["iteration_time"] == pytest.approx(gain)
         assert gain <= -0.02
-    assert "'sequence_parallel: true' (trial " in told
+    assert "'zero: 1' (trial " in told
     assert "'interleave: 2' (trial " in told
 
 

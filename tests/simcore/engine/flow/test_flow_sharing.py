@@ -107,6 +107,7 @@ def test_a_pipeline_that_repeats_after_three_periods_is_added_too() -> None:
             ],
         },
         "system": {"chunks": 4, "intra_dimension": "fifo", "inter_dimension": "themis"},
+        "software": {"base": "megatron-core", "measured_sequence_parallel": False},  # times that repeat so
     }
     design = design_from(document)
     job = job_of(design)
