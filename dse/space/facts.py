@@ -63,11 +63,15 @@ _FOUND: dict[str, Callable[[Reliability], Any]] = {
 """What nobody chooses of how things fail."""
 
 
+def _left_open(looks: Mapping[str, Callable[[Reliability], Any]], found: Sequence[Reliability]) -> str:
+    """What has several values among those `found`, in words; empty where nothing has."""
+    return " and ".join(what for what, look in looks.items() if len({*map(look, found)}) > 1)
+
+
 def _open_reliability(found: Sequence[Reliability]) -> Iterator[str]:
-    told = [what for what, look in _FOUND.items() if len({*map(look, found)}) > 1]
-    if told:
+    if told := _left_open(_FOUND, found):
         yield (
-            f"reliability leaves open {' and '.join(told)}, and a search takes the value under which least is lost, "
+            f"reliability leaves open {told}, and a search takes the value under which least is lost, "
             "which nobody can choose. Write one, and search again with another to see what changes."
         )
 
@@ -82,10 +86,9 @@ _BOUGHT: dict[str, Callable[[Reliability], Any]] = {
 
 
 def _unpriced_reliability(found: Sequence[Reliability]) -> Iterator[str]:
-    told = [what for what, look in _BOUGHT.items() if len({*map(look, found)}) > 1]
-    if told:
+    if told := _left_open(_BOUGHT, found):
         yield (
-            f"reliability leaves open {' and '.join(told)}, which costs nothing at a list of prices without parts, so "
+            f"reliability leaves open {told}, which costs nothing at a list of prices without parts, so "
             "a search has the most for nothing. Write one value, or, of machines that are sold, 'cost: street-2025'."
         )
 
