@@ -70,7 +70,7 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
     number = _as_good(record, summary, fitting(record, number))
     built = record.trials.numbered(number)
-    if built is not None and _uncounted(built)[:3] == _Uncounted()[:3]:
+    if built is not None and _uncounted(built).is_of_memory_or_zero:
         number = _as_good(record, summary, number)
     return from_brim(record, summary, fitting(record, number))
 
@@ -232,6 +232,11 @@ class _Uncounted(NamedTuple):
     """A memory without room."""
     unfitted: bool = False
     """A ZeRO stage that no iteration had which decided the numbers of its stack."""
+
+    @property
+    def is_of_memory_or_zero(self) -> bool:
+        """Whether there is nothing but a full memory or such a stage, if anything."""
+        return not self.old and self.thinning <= 1 and not self.otherwise
 
 
 def _uncounted(trial: TrialRecord, asked: bool = True) -> _Uncounted:

@@ -357,8 +357,9 @@ def _of(gain: float | None) -> str:
 
 
 def _changes(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Iterator[str]:
-    yield (rival := describe_rival(record, summary, trial, found))
-    yield describe_room(record, trial, rival)
+    rival = describe_rival(record, summary, trial, found)
+    yield rival.text
+    yield describe_room(record, trial, rival.number)
     at_prices = _at_prices(record, summary, found) if summary.knee == trial.number else ()
     answers = (*at_prices, *at_batches(summary, trial))
     yield from (text for text, changes in answers if changes)

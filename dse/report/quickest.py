@@ -67,18 +67,22 @@ def times_as_long(one: TrialRecord, other: TrialRecord) -> float:
 
 def buy_the_same(one: TrialRecord, other: TrialRecord) -> bool:
     """Whether two trials have the same price."""
-    price, others = (trial_metrics(trial).get(_PRICE) or 0.0 for trial in (one, other))
+    price, others = map(_price, (one, other))
     return abs(price - others) <= _SAME * others
 
 
 def slower_at_one_price(trials: Sequence[TrialRecord], others: Sequence[TrialRecord]) -> NDArray[np.bool_]:
     """Which of `trials` `[n]` take longer than one of `others` that has the same price."""
     (price, seconds), (prices, theirs) = (
-        np.array([(trial_metrics(one).get(_PRICE) or 0.0, _seconds(one) or np.nan) for one in each]).reshape(-1, 2).T
-        for each in (trials, others)
+        np.array([(_price(one), _seconds(one) or np.nan) for one in each]).reshape(-1, 2).T for each in (trials, others)
     )
     pairs = zip(price, seconds, strict=True)
     return np.array([((abs(paid - prices) <= _SAME * prices) & (taken > theirs)).any() for paid, taken in pairs], bool)
+
+
+def _price(trial: TrialRecord) -> float:
+    """What is paid for the cluster [$]; 0 where that is not known."""
+    return trial_metrics(trial).get(_PRICE) or 0.0
 
 
 def _seconds(trial: TrialRecord) -> float | None:

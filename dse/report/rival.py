@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,19 @@ _TOLD = 4
 """Differences that are told of a rival that is no member of the front."""
 
 
-def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> str:
+class Rival(NamedTuple):
+    """The rival of a design."""
+
+    text: str = ""
+    """A clause; empty without any."""
+    number: int | None = None
+    """The trial."""
+
+
+def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, found: tuple[Family, ...]) -> Rival:
     """How the nearest design of another family differs: neither equal in all objectives, nor passed over.
 
-    Where none on the front is near, the nearest feasible one of another kind, if that is nearer; empty without any.
+    Where none on the front is near, the nearest feasible one of another kind, if that is nearer.
     """
     equal = (trial.number, *summary.equals.get(trial.number, ()), pick_of_front(record, summary))
     others = [family for family in found if trial.number not in family.trials and family.chosen not in equal]
@@ -48,7 +58,7 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     if not rivals or _distances(record, trial, rivals)[2].min() >= _FAR:
         rivals += _behind(record, trial, equal)
     if not rivals:
-        return ""
+        return Rival()
     points, size, far = _distances(record, trial, rivals)
     place = _nearest_that_runs([rival for rival, _ in rivals], far)
     (rival, name), lead = rivals[place], "closest rival:"
@@ -64,9 +74,10 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     )
     name = name if machine in name else ", ".join(filter(None, (machine, name)))
     named = f"trial {rival.number}{f' ({name})' if name else ''}, {', '.join(changes)}"
+    how = ": as good a choice until both are measured" if as_good else ""
     if runs_otherwise(rival):
-        return f"{lead} {named}, which its stack does not run as it is"
-    return f"{lead} {named}{': as good a choice until both are measured' if as_good else ''}"
+        how = ", which its stack does not run as it is"
+    return Rival(f"{lead} {named}{how}", rival.number)
 
 
 def _distances(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.report.choice import NEARLY_FULL, NO_ROOM, best_with_room
@@ -37,10 +35,10 @@ def describe_memory_left(record: StudyRecord, summary: Summary) -> str:
     )
 
 
-def describe_room(record: StudyRecord, trial: TrialRecord, rival: str = "") -> str:
+def describe_room(record: StudyRecord, trial: TrialRecord, rival: int | None = None) -> str:
     """The nearest design that has room in its memory and that its stack runs, where the one to build has none.
 
-    In short where it is the one that the clause before, `rival`, tells of.
+    In short where it is `rival`, the trial of which the clause before tells.
     """
     if fullness(trial) <= NEARLY_FULL:
         return ""
@@ -48,6 +46,6 @@ def describe_room(record: StudyRecord, trial: TrialRecord, rival: str = "") -> s
     if roomy is None:
         return ""
     share = format_percent(fullness(roomy))
-    if re.search(rf"\btrial {roomy.number}\b", rival):
+    if roomy.number == rival:
         return f"trial {roomy.number} has room in its memory ({share} full)"
     return f"with room in its memory ({share} full): trial {roomy.number}, {describe_changes(record, trial, roomy)}"

@@ -154,7 +154,8 @@ def _legend(record: StudyRecord, summary: Summary, found: Sequence[Family]) -> s
     chosen = {family.chosen for family in found}
     named = ((KNEE_SIGN, "knee", summary.knee), (ROBUST_SIGN, "robust pick", summary.what_if.robust))
     marks = [f"{mark} {name}{'' if n in chosen else f' ({n})'}" for mark, name, n in named if n is not None]
-    if built := [family for family in found if is_marked_built(family, summary, recommended(record, summary))]:
+    number = recommended(record, summary)
+    if built := [family for family in found if is_marked_built(family, summary, number)]:
         marks.append(f"{BUILT_SIGN} to build{', behind the front' if built[0].behind else ''}")
     near, most = format_percent(RESOLUTION), max((len(family.trials) for family in found), default=1)
     count = f"up to {most} " if len(record.objectives) > RANGED and most > 1 else ""  # else a column says it
