@@ -117,7 +117,8 @@ def provenance(design: Design) -> dict[str, str]:
         + ("" if software.is_made_for(npu.programmed) else _usual_elsewhere(npu))
         + (", which serves alone: nobody trains with it" if trained and not software.trains else "")
         + _how_it_runs(design),
-        "interval": _of_interval(found, software),
+        "interval": _of_interval(found, software)
+        + ("" if has_fitted_zero(design) else ", wider by those of a ZeRO stage left out"),
     }
     for index, dimension in enumerate(design.cluster.dimensions):
         told[f"network {index}"] = _of_links(design.library_of(dimension))

@@ -10,7 +10,9 @@ Three parts add up, as logarithms:
 - *level*: how wrong all designs of a stack on a device are together. That was measured, so it is drawn from the
   interval (`simcore.prediction_interval`), less what the other parts have of it. It replaces the mean of what the
   parameters do to the group's designs. It cancels in pairs. Devices of one generation on which the stack was not
-  fitted have most of it in common (`OF_GENERATION`), with the one on which it was fitted if that is of theirs.
+  fitted have most of it in common (`OF_GENERATION`), with the one on which it was fitted if that is of theirs. Designs
+  with a ZeRO stage that none of its iterations has share it with the others, and among themselves what such a stage
+  adds to the interval.
 
 So one design by itself has the spread of its interval, and two designs differ by what they do not share.
 """
@@ -30,8 +32,8 @@ from simcore.design.npu import Npu
 from simcore.design.software import Software
 from simcore.design.variation import name_as_it_is
 from simcore.design.workload import Workload
-from simcore.prediction_interval import ratios_of, uses_expanded_memory
-from simcore.provenance import evidence_of
+from simcore.prediction_interval import Ratios, ratios, ratios_of, uses_expanded_memory
+from simcore.provenance import evidence_of, has_fitted_zero
 from simcore.uncertainty.draws import Draws, Floats
 from simcore.uncertainty.iteration import estimate_times
 from simcore.uncertainty.parameters import LEVEL, NINE_OF_TEN, OF_GENERATION, REST, Unknown
@@ -66,23 +68,39 @@ class Level:
     numbers, or nothing is known of its kernels."""
     middle: float
     spread: float
+    stage: str = ""
+    """The stack and the kind of model, where none of its iterations has the ZeRO stage: such designs share more."""
+    of_stage: float = 0.0
+    """The share of the variance that comes with such a stage."""
 
     @classmethod
     def of(cls, design: Design) -> Level | None:
         """The level of a design's prediction; None of a collective alone, which has no interval."""
         if not design.workload.computes:
             return None
-        return cls.of_stack(design.cluster.npu, design.software, design.workload, uses_expanded_memory(design))
+        expanded = uses_expanded_memory(design)
+        known = cls.of_stack(design.cluster.npu, design.software, design.workload, expanded)
+        if has_fitted_zero(design):
+            return known
+        middle, spread = _middle_and_spread(ratios(design))
+        stage = f"ZeRO-{design.parallelism.zero} of {design.software.name} {design.workload.measured_as}"
+        of_stage = max(0.0, 1.0 - (known.spread / spread) ** 2)
+        return replace(known, middle=middle, spread=spread, stage=stage, of_stage=of_stage)
 
     @classmethod
     def of_stack(cls, npu: Npu, software: Software, workload: Workload, expanded: bool = False) -> Level:
         """The error of all designs of a stack on a device with such a workload; see `ratios_of`."""
-        low, high = (log(end) for end in ratios_of(npu, software, workload.measured_as, expanded))
+        middle, spread = _middle_and_spread(ratios_of(npu, software, workload.measured_as, expanded))
         beside = " with expanded memory" if expanded else ""
         of = f"{software.name} {workload.measured_as}{beside}"
         alone = npu.curve is None or not npu.curve.name or evidence_of(npu, software).iterations
         generation = "" if alone else f"{_fitted_relative(npu, software)} {of}"
-        return cls(f"{name_as_it_is(npu)} {of}", generation, (low + high) / 2, (high - low) / (2 * NINE_OF_TEN))
+        return cls(f"{name_as_it_is(npu)} {of}", generation, middle, spread)
+
+
+def _middle_and_spread(ends: Ratios) -> tuple[float, float]:
+    low, high = map(log, ends)
+    return (low + high) / 2, (high - low) / (2 * NINE_OF_TEN)
 
 
 def _fitted_relative(npu: Npu, software: Software) -> str:
@@ -175,9 +193,9 @@ def _common_spread(level: Level, apart: Floats) -> float:
 
 
 def _level_draws(level: Level, draws: Draws) -> Floats:
-    """Standard normal draws of how wrong a group is `[count]`, part of them those of its generation."""
-    common = OF_GENERATION if level.generation else 0.0
-    shares = {level.group: 1.0 - common, level.generation: common}
+    """Standard normal draws of how wrong a group is `[count]`, part of them those of its generation and ZeRO stage."""
+    own, common = 1.0 - level.of_stage, OF_GENERATION if level.generation else 0.0
+    shares = {level.group: own * (1.0 - common), level.generation: own * common, level.stage: level.of_stage}
     return draws.mixed(
         {Unknown(replace(LEVEL, spread=sqrt(share) * level.spread), of): share for of, share in shares.items() if share}
     )[1:]

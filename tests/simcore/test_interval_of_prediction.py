@@ -12,7 +12,15 @@ from simcore.check.load import design_from
 from simcore.design.design import Design
 from simcore.design.npu import Npu
 from simcore.design.software import Software
-from simcore.prediction_interval import DATA_SHEET, EXPANDED, OTHER_DEVICE, OTHER_SOFTWARE, ratios, ratios_of
+from simcore.prediction_interval import (
+    DATA_SHEET,
+    EXPANDED,
+    OTHER_DEVICE,
+    OTHER_SOFTWARE,
+    OTHER_STAGE,
+    ratios,
+    ratios_of,
+)
 from simcore.provenance import evidence, has_fitted_zero, provenance
 from simcore.simulate import simulate
 
@@ -122,6 +130,20 @@ def test_a_sharding_that_was_never_measured_is_told(software: str, zero: int, sa
     told = provenance(trained("a100-80gb", software).with_(changes))["software"]
     assert told == provenance(trained("a100-80gb", software))["software"] + said
     assert "none with" not in provenance(trained("a100-80gb", software).with_("parallelism.zero", zero))["software"]
+
+
+@pytest.mark.parametrize("npu", ["a100-80gb", "h100-80gb", "mi300x"])
+@pytest.mark.parametrize(("software", "fitted", "left_out"), [("megatron-core", 1, 3), ("deepspeed", 3, 2)])
+def test_a_sharding_that_was_never_measured_is_less_sure(npu: str, software: str, fitted: int, left_out: int) -> None:
+    known, unknown = (
+        trained(npu, software).with_({"parallelism.zero": zero, "parallelism.tensor": 4}) for zero in (fitted, left_out)
+    )
+    (low, high), (least, most) = ratios(known), ratios(unknown)
+    assert most / least > high / low
+    assert least * most >= low * high * (1 - 1e-12)
+    assert most / least >= OTHER_STAGE[1] / OTHER_STAGE[0] * (1 - 1e-12)
+    assert "a ZeRO stage left out" in provenance(unknown)["interval"]
+    assert "ZeRO" not in provenance(known)["interval"]
 
 
 @pytest.mark.parametrize(

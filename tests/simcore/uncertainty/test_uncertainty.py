@@ -139,6 +139,7 @@ def test_one_design_by_itself_is_as_unsure_as_its_interval_says() -> None:
     for design in (
         trained(),
         trained("megatron-core", "h200"),
+        trained(zero=3, pipeline=1),
         trained("llm-foundry", "a100-80gb", zero=3, pipeline=1, tensor=1),
     ):
         low, high = np.quantile(draw_times([design], Scenarios(4096))[0], (0.05, 0.95))
@@ -192,6 +193,14 @@ def test_devices_of_a_generation_are_wrong_together_also_with_the_one_on_which_t
     assert np.corrcoef(one, fitted)[0, 1] == pytest.approx(np.sqrt(OF_GENERATION), abs=0.15)
     assert abs(np.corrcoef(one, later)[0, 1]) < 0.15
     assert np.std(one - fitted) < 0.8 * np.hypot(np.std(one), np.std(fitted))
+
+
+def test_a_zero_stage_that_was_never_measured_adds_an_error_of_its_own_to_what_it_shares_with_the_others() -> None:
+    designs = [trained(pipeline=1, zero=1), *(trained(pipeline=1, zero=3, tensor=tensor) for tensor in (2, 4))]
+    known, one, other = np.log(draw_times(designs, Scenarios(1024)))
+    assert np.std(one) > 1.5 * np.std(known)
+    assert 0.1 < np.corrcoef(known, one)[0, 1] < 0.7
+    assert np.corrcoef(one, other)[0, 1] > np.corrcoef(known, one)[0, 1] + 0.2
 
 
 def test_single_moves_add_up_to_the_spread_of_the_scenarios() -> None:
