@@ -13,6 +13,7 @@ from typing import Any
 
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.record import StudyRecord, TrialRecord
+from dse.space.hole import Choice
 from dse.space.space import Space
 from dse.whatif.answers import Opened
 from dse.whatif.batches import rivals
@@ -34,7 +35,7 @@ _WHOLE = {"expert_tensor": 1}
 _EVEN = {"stages": {"solve": True}}
 _FEWEST = {"recompute": "solve"}
 _INTERLEAVED = (2, 3, 4)
-"""Virtual stages of a stage that are looked at beside solved stages, where the space has one alone."""
+"""Virtual stages of a stage that are looked at beside solved stages, where the space leaves them out."""
 
 
 def find_opened(
@@ -49,7 +50,8 @@ def find_opened(
     if not settings or most <= 0:
         return None
     kind = _kind_of(trial.design)
-    variants = list(_variants(settings, space))
+    asked = parallelism_of(space.template)
+    variants = list(_variants(settings, asked))
 
     def try_variants(document: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
         tried = [(simulate(_with_settings(document, given)), given) for given in variants]
@@ -66,16 +68,32 @@ def find_opened(
     counting, solved = _counting(given, design), outcome.design
     if "recompute" in counting and parallelism_of(solved).get("recompute") == parallelism_of(design).get("recompute"):
         del counting["recompute"]  # what is solved is what the space has
+    counting = {key: value for key, value in counting.items() if key not in asked or key == "recompute"}
     if not counting or not is_worth_telling(loss):
         return None
     return Opened(trial.number, counting, loss, solved)
 
 
-def _variants(settings: Mapping[str, Any], space: Space) -> Iterator[dict[str, Any]]:
-    """The settings, and these with virtual stages where no design of the space has any."""
+def _variants(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings, and these with what only stages of unlike length may let a design have.
+
+    That is virtual stages, where the layers do not divide, and what needs these: exchanges of experts beside
+    computation.
+    """
     yield dict(settings)
-    if "stages" in settings and "interleave" not in parallelism_of(space.template):
-        yield from ({**settings, "interleave": count} for count in _INTERLEAVED)
+    if "stages" not in settings:
+        return
+    for count in _alternatives(asked["interleave"]) if "interleave" in asked else _INTERLEAVED:
+        if count > 1:
+            yield {**settings, "interleave": count}
+            if True in _alternatives(asked.get("expert_overlap")):
+                own = {key: value for key, value in settings.items() if key != "recompute"}  # full is not for these
+                yield {**own, "interleave": count, "expert_overlap": True}
+
+
+def _alternatives(value: Any) -> tuple[Any, ...]:
+    """What a key of a space may be, as far as that is a list."""
+    return value.alternatives if isinstance(value, Choice) else (value,) if isinstance(value, int) else ()
 
 
 def _behind(record: StudyRecord, trial: TrialRecord, outcome: Outcome) -> tuple[int, float]:
@@ -107,7 +125,12 @@ def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
 def _counting(settings: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a design with these degrees can have."""
     its = parallelism_of(document)
-    degrees = {"expert_tensor": ("tensor", "expert"), "stages": ("pipeline",), "interleave": ("pipeline",)}
+    degrees = {
+        "expert_tensor": ("tensor", "expert"),
+        "expert_overlap": ("pipeline", "expert"),
+        "stages": ("pipeline",),
+        "interleave": ("pipeline",),
+    }
     return {key: value for key, value in settings.items() if all(its.get(d, 1) > 1 for d in degrees.get(key, ()))}
 
 

@@ -50,7 +50,22 @@ def test_the_best_design_with_them_is_told_by_what_it_gains(tmp_path: Path) -> N
     assert f"has time \N{MINUS SIGN}{-100 * found.loss['iteration_time']:.2g} %." in told
 
 
-def test_virtual_stages_are_not_looked_at_where_the_space_has_them(tmp_path: Path) -> None:
+def test_exchanges_beside_computation_are_looked_at_where_virtual_stages_need_solved_ones(tmp_path: Path) -> None:
+    both = {"interleave": {"choice": [1, 2]}, "expert_overlap": {"choice": [False, True]}}
+    answer, (told,), built = answers(tmp_path, **both)
+    found = answer.opened
+    assert found is not None
+    assert found.design is not None
+    assert built["parallelism"]["interleave"] == 1  # 61 layers divide into no more
+    assert found.design["parallelism"]["expert_overlap"]
+    assert not {"interleave", "expert_overlap"} & {*found.settings}
+    assert "expert exchanges beside computation" in told
+    without, _, _ = answers(tmp_path / "without", **both | {"expert_overlap": False})
+    assert without.opened is not None
+    assert found.loss["iteration_time"] < without.opened.loss["iteration_time"]
+
+
+def test_virtual_stages_are_not_told_as_left_out_where_the_space_has_them(tmp_path: Path) -> None:
     answer, (told,), _ = answers(tmp_path, interleave={"choice": [1, 2]})
     assert answer.opened is not None
     assert "interleave" not in answer.opened.settings
