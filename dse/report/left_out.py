@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.evaluate.record import StudyRecord
+from dse.report.choice import NEARLY_FULL
 from dse.report.describe import compare, headline
 from dse.report.families import KIND
 from dse.report.nearest import describe_losses
@@ -80,10 +81,12 @@ def _describe_opened(record: StudyRecord, opened: Opened | None) -> str:
     listed = [f"'{key}: {_written(value)}'" for key, value in opened.settings.items()]
     built = record.trials.numbered(opened.trial)
     differs = compare([None if built is None else built.design, opened.design], KIND).phrases[1]
-    found = ", ".join([text for text in differs if not any(key in text for key in opened.settings)][:_TOLD])
+    said = [key.replace("_", " ") for key in opened.settings]
+    full = f", and its memory is {format_percent(opened.fullness)} full" if opened.fullness > NEARLY_FULL else ""
+    found = ", ".join([text for text in differs if not any(words in text for words in said)][:_TOLD])
     return (
         f"The space leaves out {list_words(listed)}. The best found with {'them' if len(listed) > 1 else 'it'}"
-        f"{f' ({found})' if found else ''} has {describe_losses(record, opened.loss)}."
+        f"{f' ({found})' if found else ''} has {describe_losses(record, opened.loss)}{full}."
     )
 
 

@@ -208,6 +208,8 @@ class Opened:
     """Keys of `parallelism` that count in the design, with their values."""
     loss: Mapping[str, float]
     """Objective -> by which share of its value it is worse; below 0 where it is better."""
+    fullness: float
+    """Share of an NPU's memory that it takes."""
     design: Mapping[str, Any] | None
 
 

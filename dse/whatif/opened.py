@@ -1,8 +1,8 @@
-"""What a model with experts, or with layers that do not divide, would be with settings that the space leaves out.
+"""What a transformer would be with settings that the space leaves out and that decide which degrees are best.
 
-Experts that stay whole beside tensor parallelism, stages with as many layers as suit them, and as few recomputed layers
-as fit decide together which degrees are best: with one of them alone the design to build is often no better. So designs
-with all of them are searched for, a few simulations from the trials of the study.
+Experts that stay whole beside tensor parallelism, stages with as many layers as suit them, as few recomputed layers
+as fit, and activations shared out by sequence parallelism: with one of them alone and its own degrees the design to
+build is often no better. So designs with all of them are searched for, a few simulations from the trials of the study.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from dataclasses import replace
 from typing import Any
 
 from dse.evaluate.evaluate import Outcome
+from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
 from dse.space.hole import Choice
 from dse.space.space import Space
 from dse.whatif.answers import Opened
 from dse.whatif.batches import rivals
-from dse.whatif.climb import Climb, Simulate, loss_against, most_behind, parallelism_of
+from dse.whatif.climb import Climb, Named, Simulate, loss_against, most_behind, parallelism_of
 from dse.whatif.machines import machine_of
 from dse.whatif.recomputed import is_worth_telling
 from dse.whatif.usual import divides_unevenly
 from simcore.check.load import parse_design
 from simcore.workload.base import kind_of
+from simcore.workload.transformer.document import TransformerWorkload
 
 SIMULATIONS = 150
 """Most simulations of the search."""
@@ -33,6 +35,7 @@ _OWN = 500
 """Trials of the study that are looked at, the nearest to its front."""
 _WHOLE = {"expert_tensor": 1}
 _EVEN = {"stages": {"solve": True}}
+_SHARED = {"sequence_parallel": True}
 _FEWEST = {"recompute": "solve"}
 _INTERLEAVED = (2, 3, 4)
 """Virtual stages of a stage that are looked at beside solved stages, where the space leaves them out."""
@@ -49,8 +52,12 @@ def find_opened(
     settings = _left_out(space, trial)
     if not settings or most <= 0:
         return None
-    kind = _kind_of(trial.design)
     asked = parallelism_of(space.template)
+
+    def named(document: Mapping[str, Any] | None) -> str:
+        schedule = parallelism_of(document).get("schedule") if "schedule" in asked else ""  # left out: all have one
+        return f"{machine_of(document)} {schedule}"
+
     variants = list(_variants(settings, asked))
 
     def try_variants(document: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
@@ -60,7 +67,8 @@ def find_opened(
     def simulate_with(document: Mapping[str, Any]) -> Outcome:
         return replace(try_variants(document)[0], design=dict(document))  # whose neighbours the space knows
 
-    found = Climb(record, space, simulate_with, _kind_of, kind, most, beside=trial).run(_starts(record, trial, kind))
+    climb = Climb(record, space, simulate_with, named, named(trial.design), most, beside=trial)
+    found = climb.run(_starts(record, trial, named))
     if found is None or found[0][0] != 0:
         return None
     design, loss = found[1].design or {}, loss_against(record, trial, found[1].values)
@@ -71,7 +79,7 @@ def find_opened(
     counting = {key: value for key, value in counting.items() if key not in asked or key == "recompute"}
     if not counting or not is_worth_telling(loss):
         return None
-    return Opened(trial.number, counting, loss, solved)
+    return Opened(trial.number, counting, loss, fullness(found[1]), solved)
 
 
 def _variants(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -119,6 +127,8 @@ def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
         found |= _EVEN
     if found and "solve" not in str(asked.get("recompute")) and "recompute_layers" not in asked:
         found |= _FEWEST
+    if isinstance(design.workload, TransformerWorkload) and design.parallelism.tensor > 1:
+        found |= {} if "sequence_parallel" in asked else _SHARED
     return found
 
 
@@ -126,6 +136,7 @@ def _counting(settings: Mapping[str, Any], document: Mapping[str, Any]) -> dict[
     """The settings that a design with these degrees can have."""
     its = parallelism_of(document)
     degrees = {
+        "sequence_parallel": ("tensor",),
         "expert_tensor": ("tensor", "expert"),
         "expert_overlap": ("pipeline", "expert"),
         "stages": ("pipeline",),
@@ -134,16 +145,11 @@ def _counting(settings: Mapping[str, Any], document: Mapping[str, Any]) -> dict[
     return {key: value for key, value in settings.items() if all(its.get(d, 1) > 1 for d in degrees.get(key, ()))}
 
 
-def _kind_of(document: Mapping[str, Any] | None) -> str:
-    """The machine of a design document and its schedule, which its stack runs."""
-    return f"{machine_of(document)} {parallelism_of(document).get('schedule')}"
-
-
-def _starts(record: StudyRecord, trial: TrialRecord, kind: str) -> list[TrialRecord]:
+def _starts(record: StudyRecord, trial: TrialRecord, named: Named) -> list[TrialRecord]:
     """The trial, and those nearest to it of its kind, each with degrees of its own."""
     near = sorted((*record.front, *rivals(record, _OWN)), key=lambda one: most_behind(record, trial, one.values))
     found: dict[tuple[Any, ...], TrialRecord] = {}
     for one in (trial, *near):
-        if _kind_of(one.design) == kind:
+        if named(one.design) == named(trial.design):
             found.setdefault(tuple(parallelism_of(one.design).get(degree, 1) for degree in _DEGREES), one)
     return [*found.values()][:_STARTS]

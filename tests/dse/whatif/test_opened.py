@@ -76,3 +76,28 @@ def test_nothing_is_told_of_a_space_that_has_them(tmp_path: Path) -> None:
     all_of_them = {"expert_tensor": 1, "stages": {"solve": True}, "recompute": "solve"}
     answer, told, _ = answers(tmp_path, **all_of_them)
     assert (answer.opened, told) == (None, [])
+
+
+def test_activations_shared_out_are_looked_at_with_the_degrees_that_they_make_room_for(tmp_path: Path) -> None:
+    workload = {"model": "llama3-70b", "global_batch": 512, "sequence_length": 8192, "precision": "bf16"}
+    degrees = {"product": 128, "of": ["tensor", "pipeline", "data"], "limits": {"tensor": [2, 4], "pipeline": [2, 4]}}
+    asked = {"degrees": degrees, "zero": 1, "interleave": {"choice": [1, 2, 4, 5]}}
+    space = {
+        "workload": workload,
+        "parallelism": asked,
+        "cluster": {"npu": "b200", "fabric": "dgx-b200", "npus": 128},
+        "objectives": {"minimize": ["iteration_time"]},
+    }
+    answer, sentences, built = ask_about_all(space, tmp_path / "run")
+    found = answer.opened
+    assert found is not None
+    assert found.design is not None
+    assert found.settings == {"sequence_parallel": True}
+    before, after = ({k: d["parallelism"][k] for k in ("tensor", "pipeline")} for d in (built, found.design))
+    assert before != after  # what is better with it does not fit without it
+    assert found.fullness <= 1
+    assert any(
+        one.startswith("The space leaves out 'sequence_parallel: true'. The best found with it") for one in sentences
+    )
+    shared, _, _ = ask_about_all({**space, "parallelism": {**asked, "sequence_parallel": True}}, tmp_path / "shared")
+    assert shared.opened is None
