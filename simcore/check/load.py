@@ -25,6 +25,7 @@ from simcore.design.include import UNREAD, include_files
 from simcore.design.job import Job
 from simcore.design.layer_range import LayerRange
 from simcore.design.memory import ClusterMemory, ExpandedMemory
+from simcore.design.npu import Npu, NpuMemory, NpuPower
 from simcore.design.parallelism import Parallelism
 from simcore.design.pool import PoolLevel
 from simcore.design.reliability import Checkpoint, FailureTimes, Reliability, Restart
@@ -37,6 +38,7 @@ from simcore.document.text import Document, read_document
 
 _STAND_INS: dict[str, Any] = {
     "npu": "a100-80gb",
+    "power": {"max": "1 W", "idle": "1 W"},
     "model": "gpt3-175b",
     "global_batch": 1,
     "bandwidth": "1 GB/s",
@@ -190,9 +192,18 @@ def _translate_error(entry: Any) -> Problem:
         expected = _PRESETS.get(str(path[-1]) if path else "", "a mapping of keys to values")
     elif kind == "missing" and path == ("cluster", "dimensions"):
         fix = "add a 'fabric' of the catalogue (dse catalogue fabrics) and 'npus', or list 'dimensions'"
-    elif kind == "missing" and (section := next((part for part in path[:-1] if part in _PRESETS), None)) is not None:
+    elif kind == "missing" and (within := _required_within(path)):
+        fix += f" with {' and '.join(within)}"
+    if kind == "missing" and (section := next((part for part in path[:-1] if part in _PRESETS), None)) is not None:
         fix += f", or to '{section}' a 'base', an entry of the catalogue whose other keys hold"
     return Problem(path, expected, found, fix)
+
+
+def _required_within(path: Path) -> list[str]:
+    """The keys that a section must have which is not there."""
+    model = _MODELS.get(tuple(part for part in path if isinstance(part, str)))
+    fields = {} if model is None else model.model_fields
+    return [f"'{key}'" for key, field in fields.items() if field.is_required()]
 
 
 def _is_of_weights(precision: Any) -> bool:
@@ -226,6 +237,9 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("parallelism", "layers"): LayerRange,
     ("cluster",): Cluster,
     ("cluster", "dimensions"): Dimension,
+    ("cluster", "npu"): Npu,
+    ("cluster", "npu", "memory"): NpuMemory,
+    ("cluster", "npu", "power"): NpuPower,
     ("cluster", "memory"): ClusterMemory,
     ("cluster", "memory", "expanded"): ExpandedMemory,
     ("cluster", "memory", "expanded", "fabric"): PoolLevel,
@@ -298,6 +312,7 @@ def _independent_problems(problems: list[Problem], broken: list[Problem]) -> lis
     for path in [path for path in paths if path[-2:] == ("workload", "model")]:
         paths += [(*path[:-1], key) for key in _LENGTHS]
         paths += [(*path[:-2], "parallelism", key) for key in _OF_MODEL]  # nor what another model would not do
+    paths += [path[:-1] for path in paths if path[-2:] == ("npu", "price")]  # nor whether the NPU has a price
     batches = [path for path in paths if path[-2:] == ("workload", "global_batch")]
     paths += [(*path[:-2], "parallelism", "microbatch") for path in batches]  # nor the microbatch without the batch
     return [problem for problem in problems if not any(problem.path[: len(path)] == path for path in paths)]

@@ -295,3 +295,26 @@ def test_a_model_that_is_not_known_takes_the_blame_for_what_only_another_one_wou
     (problem, *others) = found(text, tmp_path)
     assert format_path(problem.path) == "workload.model"
     assert {format_path(other.path) for other in others} <= {"parallelism", "parallelism.microbatch"}
+
+
+def test_a_device_that_is_spelled_out_is_told_all_that_it_lacks_at_once() -> None:
+    memory = {"capacity": "32 GiB", "bandwith": "880 GB/s"}
+    mine = {"name": "mine", "peak": {"fp16": "190 TFLOP/s"}, "memory": memory}
+    told = refused(training({}, [dimension(size=8)], accelerator=mine))
+    assert "cluster.npu.power: expected this required key, got nothing; add 'power' with 'max' and 'idle'" in told
+    assert "got 'bandwith'; did you mean 'bandwidth'?" in told
+    assert "4 problems" in told
+
+
+def test_a_device_without_power_and_price_is_told_both() -> None:
+    mine = npu()
+    del mine["power"], mine["price"]
+    told = refused(training({}, [dimension(size=8)], accelerator=mine) | {"cost": "libra"})
+    assert "cluster.npu.power: expected this required key" in told
+    assert "expected an NPU priced in 'libra', got 'round'" in told
+
+
+def test_a_price_without_a_unit_is_not_also_a_price_that_lacks() -> None:
+    told = refused(training({}, [dimension(size=8)], accelerator=npu(price=8000)) | {"cost": "libra"})
+    assert "cluster.npu.price: expected an amount of money with its unit" in told
+    assert "priced in" not in told
