@@ -117,7 +117,11 @@ def _behind(record: StudyRecord, trial: TrialRecord, equal: Sequence[int | None]
 def _differences(trial: TrialRecord, rival: TrialRecord) -> str:
     """In what kind of design a rival differs from a trial."""
     documents = [each.decided_document for each in (trial, rival)]
-    return "" if None in documents else ", ".join(compare(documents, KIND).phrases[1][:_TOLD])
+    if None in documents:
+        return ""
+    found = compare(documents, KIND)
+    usual = [f"{name} {value}" for name, value in zip(found.columns, found.rows[1], strict=True)]
+    return ", ".join((found.phrases[1] or usual)[:_TOLD])  # what is usual has no phrase
 
 
 def _is_machine_near(

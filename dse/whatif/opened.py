@@ -20,7 +20,7 @@ from dse.whatif.answers import Opened
 from dse.whatif.batches import rivals
 from dse.whatif.climb import Climb, Named, Simulate, loss_against, most_behind, parallelism_of
 from dse.whatif.machines import machine_of
-from dse.whatif.recomputed import is_worth_telling
+from dse.whatif.recomputed import FULL, is_worth_telling
 from dse.whatif.usual import divides_unevenly
 from simcore.check.load import parse_design
 from simcore.workload.base import kind_of
@@ -37,6 +37,7 @@ _WHOLE = {"expert_tensor": 1}
 _EVEN = {"stages": {"solve": True}}
 _SHARED = {"sequence_parallel": True}
 _FEWEST = {"recompute": "solve"}
+_ROOM = "room in memory"
 _INTERLEAVED = (2, 3, 4)
 """Virtual stages of a stage that are looked at beside solved stages, where the space leaves them out."""
 
@@ -60,8 +61,16 @@ def find_opened(
 
     variants = list(_variants(settings, asked))
 
+    most_full = max(FULL, fullness(trial))
+
+    def try_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> Outcome:
+        return _with_room(simulate(_with_settings(document, given)), trial, most_full)
+
     def try_variants(document: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-        tried = [(simulate(_with_settings(document, given)), given) for given in variants]
+        tried = [(try_settings(document, given), given) for given in variants]
+        filled = [given for outcome, given in tried if "recompute" in given and outcome.cut_by == _ROOM]
+        emptier = [{key: value for key, value in given.items() if key != "recompute"} for given in filled]
+        tried += [(try_settings(document, given), given) for given in emptier]
         return min(tried, key=lambda one: _behind(record, trial, one[0]))
 
     def simulate_with(document: Mapping[str, Any]) -> Outcome:
@@ -102,6 +111,14 @@ def _variants(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator
 def _alternatives(value: Any) -> tuple[Any, ...]:
     """What a key of a space may be, as far as that is a list."""
     return value.alternatives if isinstance(value, Choice) else (value,) if isinstance(value, int) else ()
+
+
+def _with_room(outcome: Outcome, trial: TrialRecord, most_full: float) -> Outcome:
+    """An outcome, infeasible where it fills more than `most_full` of the memory; `trial` is any trial."""
+    if outcome.state != "feasible":
+        return outcome
+    over = fullness(replace(trial, metrics=outcome.metrics)) - most_full
+    return outcome if over <= 0 else replace(outcome, state="infeasible", cut_by=_ROOM, violations={_ROOM: over})
 
 
 def _behind(record: StudyRecord, trial: TrialRecord, outcome: Outcome) -> tuple[int, float]:

@@ -75,7 +75,7 @@ class Parallelism(Frozen):
     """Layers that differ, every layer in one of the ranges; what a range leaves out is as the section has it."""
     recompute: Literal["none", "selective", "full", "solve"] = "none"
     """Activations that are computed again in the backward pass: none, those of `recompute_modules`, or all of a
-    layer. `solve`: of as few layers as memory asks for, in the time that is least."""
+    layer. `solve`: of as few layers as leave 5 % of the memory, in the time that is least."""
     recompute_layers: Count | None = None
     """With `recompute: full`, how many layers of each virtual stage, the first ones; all of them unless given."""
     recompute_modules: Modules | None = None

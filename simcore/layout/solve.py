@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -56,6 +56,9 @@ WAYS = 256
 """Ways to put layers on stages up to which all are tried."""
 MOST_COMPARED = 12
 """Most ways, the shortest ones, that the fast engine plays."""
+ROOMY = 0.95
+"""Share of the memory that is filled where layers recompute as memory asks for it: a fuller one has no room for what is
+not predicted, such as fragments or uneven loads of experts."""
 _SURE = 1 - 1e-12
 """What is within this of the memory is taken to need more of it: sums differ in their last digits."""
 
@@ -77,11 +80,10 @@ class Solver:
     """Solves one design."""
 
     design: Design
-
-    @cached_property
-    def costs(self) -> Costs:
-        """What its layers and stages take and hold."""
-        return costs_of(self.design)
+    costs: Costs
+    """What its layers and stages take and hold."""
+    share: float = 1.0
+    """The share of the memory that it may fill."""
 
     @property
     def schedule(self) -> PipelineSchedule:
@@ -96,7 +98,7 @@ class Solver:
     @cached_property
     def limits(self) -> Floats:
         """What is reserved over what is allocated and freed, and bytes for tensors and what is lost around them."""
-        room = own_capacity(self.design) * _SURE - bytes_beside_tensors(self.design)
+        room = own_capacity(self.design) * self.share * _SURE - bytes_beside_tensors(self.design)
         return np.array([slack_of(self.design), room])
 
     def solve(self) -> Layout:
@@ -137,6 +139,11 @@ class Solver:
         least = min(layout.seconds for layout in layouts)
         near = [layout for layout in layouts if layout.seconds <= least * (1 + self._close)]
         return near[0] if len(near) == 1 or least == inf else min(near, key=self._simulate)
+
+    @property
+    def seconds_of_even(self) -> float:
+        """The iteration of the even split, where other stages may be taken in its place; else infinity."""
+        return self.fill(self._given).seconds if self.design.parallelism.solves_stages else inf
 
     @property
     def _close(self) -> float:
@@ -235,8 +242,16 @@ class Solver:
 
 
 def settled_parallelism(design: Design) -> Parallelism:
-    """The parallelism of a checked design with numbers in place of what is to be solved."""
-    solver = Solver(design)
+    """The parallelism of a checked design with numbers in place of what is to be solved.
+
+    Where that is which layers recompute, they leave the memory `ROOMY`, if that can be, and not in more time than the
+    even split takes without.
+    """
+    solver = Solver(design, costs_of(design))
+    if design.parallelism.recompute == "solve":
+        roomy = replace(solver, share=ROOMY).solve()
+        if roomy.seconds < inf and roomy.seconds <= solver.seconds_of_even:
+            return solver.parallelism_with(roomy)
     return solver.parallelism_with(solver.solve())
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, combinations_with_replacement, pairwise, product
+from math import inf
 from random import Random
 from typing import Any
 
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.design import Design
+from simcore.layout.solve import ROOMY
 from simcore.memory.expanded import fits, own_capacity
 from simcore.memory.plan import memory_needed
+from simcore.result import Result
+from simcore.simulate import simulate
 
 Document = dict[str, Any]
 
@@ -126,3 +130,16 @@ def each_recomputation(document: Document, stages: Iterable[list[int]]) -> Itera
             design = with_parallelism(document, stages=sizes, layers=listed, recompute="none")
             if fits(design, memory_needed(design)):
                 yield design
+
+
+def shortest(document: Document, stages: Iterable[list[int]]) -> float:
+    """The shortest iteration of all that `each_recomputation` yields [s]: of those that leave room, where any do."""
+    each = [simulate(design) for design in each_recomputation(document, stages)]
+    roomy = [result for result in each if fullness(result) <= ROOMY]
+    return min((result.iteration_time_s for result in roomy or each), default=inf)
+
+
+def fullness(result: Result) -> float:
+    """Share of the memory that is reserved."""
+    assert result.memory_bytes is not None
+    return result.memory_bytes.reserved / result.memory_capacity_bytes
