@@ -38,6 +38,8 @@ RUNS = 0.1
 """What a design that its stack runs may cost of each objective, beside one that needs code first (*assumed*)."""
 SURER = 0.05
 """One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
+LIKELY = 0.5
+"""A design that keeps its limits in a smaller share of the scenarios is more likely to miss them than not."""
 UNPROVEN = 0.05
 """What a precision may save of each objective whose tokens are counted at the least: 1.6 times for 1.5 take more."""
 _LOOKED_AT = 60
@@ -60,14 +62,16 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     of a pick for another reason. None keeps its limits less surely. Where its memory is full to the brim (of a mixture
     of experts, whose routing may be uneven, nearly full), one with room may be worse by `FROM_BRIM`.
 
-    Before all that others take its place: where money alone counts one that does more with the same machines
-    (`busier`), then one that is surer (`surer`), then one in a precision whose loss is made up for (`made_up_for`).
-    What does not fit as its stack runs it is not built, whatever the nearest that fits costs (`fitting`).
+    Before all that others take its place: one that is likely to keep its limits (`likely`), whatever it costs; where
+    money alone counts one that does more with the same machines (`busier`), then one that is surer (`surer`), then one
+    in a precision whose loss is made up for (`made_up_for`). What does not fit as its stack runs it is not built,
+    whatever the nearest that fits costs (`fitting`).
     """
     number = pick_of_front(record, summary)
     if number is None:
         return None
-    number = made_up_for(record, summary, surer(record, summary, busier(record, summary, number)))
+    number = busier(record, summary, likely(record, summary, number))
+    number = made_up_for(record, summary, surer(record, summary, number))
     number = _as_good(record, summary, fitting(record, number))
     built = record.trials.numbered(number)
     if built is not None and _uncounted(built).is_of_memory_or_zero:
@@ -172,6 +176,20 @@ def busier(record: StudyRecord, summary: Summary, number: int) -> int:
         return _uncounted(other) == _Uncounted() and not is_less_sure(summary, other.number, number)
 
     return quickest_alike(record, picked, ROOM, suits).number
+
+
+def likely(record: StudyRecord, summary: Summary, number: int) -> int:
+    """The contender nearest to a trial that keeps its limits in `LIKELY` of the scenarios, where the trial does not.
+
+    The trial itself where there is none.
+    """
+    known = {} if summary.what_if.scenarios is None else summary.what_if.scenarios.known
+    own, picked = known.get(number), record.trials.numbered(number)
+    if own is None or own.least_kept >= LIKELY or picked is None:
+        return number
+    likely = (contender for contender, sure in known.items() if sure.least_kept >= LIKELY)
+    others = record.feasible_trials.numbered_among(likely)
+    return others[int(shares_worse(record, others, picked).argmin())].number if others else number
 
 
 def surer(record: StudyRecord, summary: Summary, number: int) -> int:

@@ -14,6 +14,7 @@ from itertools import islice
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.evaluate.pareto import shares_worse
 from dse.evaluate.record import StudyRecord, TrialRecord
@@ -43,11 +44,11 @@ def drawn_limits(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
     )
 
 
-def share_kept(limits: Sequence[Constraint], drawn: Drawn) -> dict[str, float]:
-    """In which share of the scenarios a design keeps each limit, by its name."""
+def scenarios_kept(limits: Sequence[Constraint], drawn: Drawn) -> dict[str, NDArray[np.bool_]]:
+    """In which of the scenarios a design keeps each limit, by its name `[count]`."""
     document = drawn.trial.design or {}
     return {
-        limit.name: sum(limit.violation(at, document) <= 0 for at in drawn.each(limit.metrics)) / drawn.count
+        limit.name: np.array([limit.violation(at, document) <= 0 for at in drawn.each(limit.metrics)])
         for limit in limits
     }
 
@@ -68,4 +69,4 @@ def _keeps_distance(trial: TrialRecord, limits: Sequence[Constraint]) -> bool:
     if any(trial.violations.get(limit.name, 0.0) > -MARGIN for limit in limits if limit not in timed):
         return False
     slowed = Drawn(trial, {"time": np.array([stretch[1] ** _ONE_SIDED if stretch else 1.0])})
-    return all(share == 1.0 for share in share_kept(timed, slowed).values())
+    return all(kept.all() for kept in scenarios_kept(timed, slowed).values())

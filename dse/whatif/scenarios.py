@@ -15,6 +15,9 @@ objectives, each in units of `dse.evaluate.pareto.compromise_units`: lengths in 
 that is worth its price, for the front as predicted may be short where designs are unsure. Of equals it is the one that
 is surer to keep the limits (`dse.whatif.limits`), then the one that is more often on the front, then the first.
 
+A design that misses a limit in a scenario (`dse.whatif.limits`) is on no front there and nobody's rival, unless all
+miss one.
+
 The best design of each machine that the front leaves out (`dse.whatif.machines`) counts beside the contenders, for
 shares and regrets, and is not picked; so does the design to build with each other stack. The best with each stack is
 compared with the front in the same scenarios.
@@ -25,7 +28,7 @@ Nothing is simulated here, and all follows from the journal: the same on every m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import exp
 from typing import Any
@@ -40,7 +43,7 @@ from dse.space.constraint import Constraint
 from dse.space.objective import Objective
 from dse.whatif.answers import Assumption, Machine, Scenarios, Sureness
 from dse.whatif.drawn import Drawn, draw_trials, ends_of, is_drawn
-from dse.whatif.limits import drawn_limits, safe_designs, share_kept
+from dse.whatif.limits import drawn_limits, safe_designs, scenarios_kept
 from dse.whatif.machines import NOWHERE, Elsewhere, machine_of, stack_of
 from simcore.check.load import parse_sound
 from simcore.design.design import Design
@@ -60,6 +63,31 @@ _TELLING = 0.02
 """Regrets that differ by less do not tell so few scenarios which design is to be built, on the front or behind it."""
 _DIGITS = 6
 """Digits of what is told: the last ones of an exponential differ between machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Some designs in scenarios."""
+
+    lost: Floats
+    """Their objectives, each to be minimised `[objectives, designs, count]`."""
+    counting: NDArray[np.bool_]
+    """Whether they keep their limits `[designs, count]`; see `_counting`."""
+
+    @property
+    def rivals(self) -> Floats:
+        """The same where others are compared with them: infinite where they do not count."""
+        return np.where(self.counting, self.lost, np.inf)
+
+    @property
+    def on_front(self) -> NDArray[np.bool_]:
+        """Whether nothing that counts dominates them, and they count themselves `[designs, count]`."""
+        found = np.array([front_mask(each.T) for each in self.rivals.transpose(2, 0, 1)]).T
+        return found.reshape(self.counting.shape) & self.counting
+
+    def only(self, places: NDArray[np.int_]) -> Compared:
+        """Some of them."""
+        return Compared(self.lost[:, places], self.counting[places])
 
 
 def ask_scenarios(
@@ -83,19 +111,25 @@ def ask_scenarios(
     if limits:
         surer = _surer(record, front[:MOST], trials, _lost(record, found, drawn), limits)
         trials, found = [*trials, *surer], [*found, *_draw(surer, drawn, note)]
-    lost = _lost(record, found, drawn)
-    kept = [share_kept(limits, one) for one in found]
-    members = lost[:, : min(len(front), MOST)]
+    lost, kept = _lost(record, found, drawn), _kept(limits, found)
     elsewhere_drawn = _draw([*elsewhere.best, *elsewhere.restacked], drawn, note)
-    others = _lost(record, elsewhere_drawn, drawn)
-    there = others[:, : len(elsewhere.best)]
+    others, others_kept = _lost(record, elsewhere_drawn, drawn), _kept(limits, elsewhere_drawn)
+    counting = _counting([*kept, *others_kept], drawn.count)
+    everywhere = Compared(np.concatenate([lost, others], axis=1), counting)
+    members, there = np.arange(min(len(front), MOST)), len(found) + np.arange(len(elsewhere.best))
     machines = tuple(
-        replace(machine, kept=_told_each(share_kept(limits, one)))
-        for machine, one in zip(_machines(elsewhere.best, there, members, machine_of), elsewhere_drawn, strict=False)
+        replace(machine, kept=_shares(one))
+        for machine, one in zip(
+            _machines(elsewhere.best, everywhere.only(there), everywhere.only(members), machine_of),
+            others_kept,
+            strict=False,
+        )
     )
-    stacks = _machines(elsewhere.stacks, _lost(record, _draw(elsewhere.stacks, drawn, note), drawn), members, stack_of)
-    built = _built([*front[:MOST], *elsewhere.best], np.concatenate([members, there], axis=1), members.shape[1])
-    compared = _compare(record, trials, len(front), (lost, others), kept, drawn)
+    restacked = _draw(elsewhere.stacks, drawn, note)
+    of_stacks = Compared(_lost(record, restacked, drawn), _counting(_kept(limits, restacked), drawn.count))
+    stacks = _machines(elsewhere.stacks, of_stacks, everywhere.only(members), stack_of)
+    built = _built([*front[:MOST], *elsewhere.best], everywhere.only(np.concatenate([members, there])), len(members))
+    compared = _compare(record, trials, len(front), everywhere, [_shares(one) for one in kept], drawn)
     return replace(
         compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked, stacks=stacks
     )
@@ -113,6 +147,22 @@ def _surer(
     compromise = front[int(np.argmin([_worst_but_one(each) for each in behind]))]
     known = {trial.number for trial in trials}
     return [trial for trial in safe_designs(record, compromise, limits) if trial.number not in known]
+
+
+def _kept(limits: Sequence[Constraint], found: Sequence[Drawn]) -> list[dict[str, NDArray[np.bool_]]]:
+    return [scenarios_kept(limits, one) for one in found]
+
+
+def _shares(kept: Mapping[str, NDArray[np.bool_]]) -> dict[str, float]:
+    """In which share of the scenarios each limit is kept."""
+    return {name: _told(float(scenarios.mean())) for name, scenarios in kept.items()}
+
+
+def _counting(kept: Sequence[Mapping[str, NDArray[np.bool_]]], count: int) -> NDArray[np.bool_]:
+    """Which designs count in which scenarios, `[designs, count]`: those that keep all limits there, else all."""
+    found = np.array([np.all([*one.values(), np.ones(count, bool)], axis=0) for one in kept]).reshape(len(kept), count)
+    found[:, ~found.any(axis=0)] = True
+    return found
 
 
 def _draw(trials: Sequence[TrialRecord], drawn: draws.Scenarios, note: Note) -> list[Drawn]:
@@ -134,18 +184,18 @@ def _compare(
     record: StudyRecord,
     trials: Sequence[TrialRecord],
     members: int,
-    losses: tuple[Floats, Floats],
-    kept_limits: Sequence[Mapping[str, float]],
+    everywhere: Compared,
+    shares: Sequence[dict[str, float]],
     drawn: draws.Scenarios,
 ) -> Scenarios:
-    """The answers of `losses`, `[objectives, contenders, count]`, each to be minimised, of which the first are members.
+    """The answers over `trials`, of which the first are members of the front.
 
-    The second losses are those of designs elsewhere, which may be better in a scenario, too.
+    They are the first of `everywhere`; the rest are designs elsewhere, which may be better in a scenario, too.
     """
-    numbers, (lost, _) = tuple(trial.number for trial in trials), losses
-    everywhere = np.concatenate(losses, axis=1)
-    on_front = np.mean([front_mask(everywhere[..., scenario].T) for scenario in range(lost.shape[2])], axis=0)
-    regrets = regret(everywhere)
+    numbers = tuple(trial.number for trial in trials)
+    contenders = everywhere.only(np.arange(len(trials)))
+    lost, on_front = contenders.lost, everywhere.on_front.mean(axis=1)
+    regrets = regret(everywhere.lost, everywhere.rivals)
     sure = {
         trial.number: Sureness(
             interval_of(trial),
@@ -153,7 +203,7 @@ def _compare(
             _told(float(regrets[row].mean())),
             _told(_worst_but_one(regrets[row])),
             _intervals(record.objectives, lost[:, row]),
-            _told_each(kept_limits[row]),
+            shares[row],
         )
         for row, trial in enumerate(trials)
     }
@@ -162,7 +212,7 @@ def _compare(
         count=drawn.count,
         contenders=numbers,
         members={number: found for number, found in sure.items() if number in kept},
-        robust=_robust(record, trials[:members], numbers, lost, sure),
+        robust=_robust(record, trials[:members], numbers, contenders, sure),
         better=_better(record.objectives, numbers, lost),
         others={number: found for number, found in sure.items() if number not in kept},
         assumptions=tuple(_assumptions(drawn.used)),
@@ -171,42 +221,40 @@ def _compare(
 
 
 def _machines(
-    trials: Sequence[TrialRecord], lost: Floats, front: Floats, named: Callable[[Mapping[str, Any] | None], str]
+    trials: Sequence[TrialRecord],
+    there: Compared,
+    front: Compared,
+    named: Callable[[Mapping[str, Any] | None], str],
 ) -> tuple[Machine, ...]:
-    """Designs elsewhere, `lost[objectives, trials, count]`, against `front[objectives, members, count]`."""
-    return tuple(
-        _machine(named(trial.design), trial, values, front)
-        for trial, values in zip(trials, lost.swapaxes(0, 1), strict=True)
-    )
+    """Designs elsewhere against those of the front: in how many scenarios none of these that counts dominates one."""
+    rivals, found = front.rivals, []
+    for row, trial in enumerate(trials):
+        assert trial.design is not None
+        own = there.rivals[:, row]
+        behind = [dominated_mask(rivals[..., at].T, own[None, :, at])[0] for at in range(own.shape[1])]
+        share = float(np.mean(there.counting[row] & ~np.array(behind)))
+        found.append(Machine(named(trial.design), trial.values, trial.design, _told(share)))
+    return tuple(found)
 
 
-def _machine(name: str, trial: TrialRecord, values: Floats, front: Floats) -> Machine:
-    """A design elsewhere with its `values[objectives, count]`, against `front[objectives, members, count]`."""
-    assert trial.design is not None
-    behind = [dominated_mask(front[..., at].T, values[None, :, at])[0] for at in range(values.shape[1])]
-    return Machine(name, trial.values, trial.design, _told(1 - float(np.mean(behind))))
-
-
-def _built(trials: Sequence[TrialRecord], lost: Floats, members: int) -> dict[str, float]:
-    """In how many scenarios each machine of the front belongs there (`Scenarios.built`).
-
-    `lost[objectives, trials, count]`, of which the first `members` are those of the front.
-    """
+def _built(trials: Sequence[TrialRecord], compared: Compared, members: int) -> dict[str, float]:
+    """In how many scenarios each machine of the front belongs there (`Scenarios.built`); the first are members."""
     names = [machine_of(trial.design) for trial in trials]
     if len(set(names)) < 2:
         return {}
-    kept, of = np.array([front_mask(lost[..., scenario].T) for scenario in range(lost.shape[2])]), np.array(names)
-    return {name: _told(float(kept[:, of == name].any(axis=1).mean())) for name in dict.fromkeys(names[:members])}
+    kept, of = compared.on_front, np.array(names)
+    return {name: _told(float(kept[of == name].any(axis=0).mean())) for name in dict.fromkeys(names[:members])}
 
 
-def regret(lost: Floats) -> Floats:
+def regret(lost: Floats, rivals: Floats | None = None) -> Floats:
     """By which share each contender is worse than another one in every objective that differs, `[contenders, count]`.
 
-    0 where each other one is worse in some objective. `lost[objectives, contenders, count]`, each to be minimised.
+    0 where each other one is worse in some objective. `lost[objectives, contenders, count]`, each to be minimised;
+    `rivals` is the same as others see them (`Compared.rivals`).
     """
     found = np.zeros(lost.shape[1:])
     for other in range(lost.shape[1]):
-        better = lost[:, other : other + 1]
+        better = (lost if rivals is None else rivals)[:, other : other + 1]
         worse = np.abs(np.where(lost > better, better, 1.0))
         behind = np.divide(lost - better, worse, out=np.full_like(lost, np.inf), where=worse > 0)
         behind = np.where(lost > better, behind, np.inf)  # a price that both pay says nothing
@@ -215,13 +263,13 @@ def regret(lost: Floats) -> Floats:
     return found
 
 
-def shortfall(front: Floats, lost: Floats) -> Floats:
-    """By how much each contender lies behind the best compromise, `[contenders, count]`.
+def shortfall(front: Floats, lost: Floats, counting: NDArray[np.bool_] | None = None) -> Floats:
+    """By how much each contender lies behind the best compromise of those that count, `[contenders, count]`.
 
     `front[members, objectives]` is as predicted; `lost[objectives, contenders, count]` begins with the members.
     """
     scaled = (lost / compromise_units(front, lost[:, : len(front)])).sum(axis=0)
-    behind: Floats = scaled - scaled.min(axis=0)
+    behind: Floats = scaled - (scaled if counting is None else np.where(counting, scaled, np.inf)).min(axis=0)
     return behind
 
 
@@ -241,9 +289,10 @@ def _robust(
     record: StudyRecord,
     front: Sequence[TrialRecord],
     numbers: Sequence[int],
-    lost: Floats,
+    contenders: Compared,
     sure: Mapping[int, Sureness],
 ) -> int:
+    lost = contenders.lost
     place = {trial.number: index for index, trial in enumerate(record.front)}  # of equal designs the simplest
     if (lost != lost[:, :1]).any(axis=(1, 2)).sum() <= 1:
 
@@ -253,7 +302,7 @@ def _robust(
 
         best, on_front = min(numbers, key=key), min(place.keys() & {*numbers}, key=key)
         return best if sure[best].regret_p90 < sure[on_front].regret_p90 - _TELLING else on_front
-    behind = shortfall(record.losses(tuple(front)), lost)
+    behind = shortfall(record.losses(tuple(front)), lost, contenders.counting)
     short = {trial.number: _told(_worst_but_one(behind[row])) for row, trial in enumerate(front)}
     return min(short, key=lambda n: (short[n], -sure[n].least_kept, -sure[n].on_front, place[n]))
 
@@ -292,10 +341,6 @@ def _assumptions(used: Iterable[Unknown]) -> list[Assumption]:
         )
         for parameter, things in sorted(of.items(), key=lambda item: (-item[0].spread - item[0].up, item[0].name))
     ]
-
-
-def _told_each(shares: Mapping[str, float]) -> dict[str, float]:
-    return {name: _told(share) for name, share in shares.items()}
 
 
 def _told(value: float) -> float:

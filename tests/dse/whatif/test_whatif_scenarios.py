@@ -23,7 +23,7 @@ from dse.whatif import scenarios as asking
 from dse.whatif.answers import Scenarios
 from dse.whatif.batches import rivals
 from dse.whatif.drawn import _told_apart, draw_trials
-from dse.whatif.scenarios import COUNT, ask_scenarios, regret, shortfall
+from dse.whatif.scenarios import COUNT, Compared, ask_scenarios, regret, shortfall
 from simcore import simulate
 from simcore.check.load import design_from, parse_design
 from simcore.document.text import parse_document
@@ -69,6 +69,21 @@ def test_a_rival_of_which_little_is_known_makes_no_dear_design_the_pick() -> Non
     times = [[10.0, 10.0], [5.0, 15.0], [12.0, 12.0]]
     prices = [[3.0, 3.0], [1.9, 1.9], [1.0, 1.0]]
     assert shortfall(front, np.array([times, prices])).max(axis=1).argmin() == 2
+
+
+def test_a_design_that_misses_a_limit_in_a_scenario_is_nobodys_rival_there() -> None:
+    lost = np.array([[[1.0, 1.0], [1.2, 1.2], [1.5, 1.5]]])  # one objective, three designs, two scenarios
+    counting = np.array([[True, False], [True, True], [True, False]])
+    compared = Compared(lost, counting)
+    assert compared.on_front.tolist() == [[True, False], [False, True], [False, False]]
+    assert regret(lost, compared.rivals) == pytest.approx(np.array([[0.0, 0.0], [0.2, 0.0], [0.5, 0.25]]))
+    assert shortfall(np.array([[1.0], [1.2], [1.5]]), lost, counting)[1, 1] == 0.0
+
+
+def test_where_all_miss_a_limit_in_a_scenario_all_count() -> None:
+    kept = [{"limit": np.array([True, False])}, {"limit": np.array([False, False])}]
+    assert asking._counting(kept, 2).tolist() == [[True, True], [False, True]]
+    assert asking._counting([{}, {}], 2).all()
 
 
 def test_what_is_to_be_maximised_and_what_has_no_value_have_regrets_too() -> None:
