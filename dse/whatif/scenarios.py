@@ -116,19 +116,20 @@ def ask_scenarios(
     others, others_kept = _lost(record, elsewhere_drawn, drawn), _kept(limits, elsewhere_drawn)
     counting = _counting([*kept, *others_kept], drawn.count)
     everywhere = Compared(np.concatenate([lost, others], axis=1), counting)
-    members, there = np.arange(min(len(front), MOST)), len(found) + np.arange(len(elsewhere.best))
+    # Where members may miss a limit, the contenders that keep it stand in for them, on each machine.
+    front_size = min(len(front), MOST)
+    here, there = np.arange(len(found) if limits else front_size), len(found) + np.arange(len(elsewhere.best))
+    belongs = _belongs([*trials[: len(here)], *elsewhere.best], everywhere.only(np.concatenate([here, there])))
+    best = _machines(elsewhere.best, everywhere.only(there), everywhere.only(here), machine_of)
     machines = tuple(
-        replace(machine, kept=_shares(one))
-        for machine, one in zip(
-            _machines(elsewhere.best, everywhere.only(there), everywhere.only(members), machine_of),
-            others_kept,
-            strict=False,
-        )
+        replace(one, kept=_shares(its), on_front=belongs[one.name] if limits else one.on_front)
+        for one, its in zip(best, others_kept, strict=False)
     )
     restacked = _draw(elsewhere.stacks, drawn, note)
     of_stacks = Compared(_lost(record, restacked, drawn), _counting(_kept(limits, restacked), drawn.count))
-    stacks = _machines(elsewhere.stacks, of_stacks, everywhere.only(members), stack_of)
-    built = _built([*front[:MOST], *elsewhere.best], everywhere.only(np.concatenate([members, there])), len(members))
+    stacks = _machines(elsewhere.stacks, of_stacks, everywhere.only(here), stack_of)
+    of_front = dict.fromkeys(machine_of(trial.design) for trial in trials[:front_size])
+    built = {name: belongs[name] for name in of_front} if len(belongs) > 1 else {}
     compared = _compare(record, trials, len(front), everywhere, [_shares(one) for one in kept], drawn)
     return replace(
         compared, machines=machines, built=built, barred=elsewhere.barred, unasked=elsewhere.unasked, stacks=stacks
@@ -237,13 +238,10 @@ def _machines(
     return tuple(found)
 
 
-def _built(trials: Sequence[TrialRecord], compared: Compared, members: int) -> dict[str, float]:
-    """In how many scenarios each machine of the front belongs there (`Scenarios.built`); the first are members."""
-    names = [machine_of(trial.design) for trial in trials]
-    if len(set(names)) < 2:
-        return {}
-    kept, of = compared.on_front, np.array(names)
-    return {name: _told(float(kept[of == name].any(axis=0).mean())) for name in dict.fromkeys(names[:members])}
+def _belongs(trials: Sequence[TrialRecord], compared: Compared) -> dict[str, float]:
+    """In which share of the scenarios each machine belongs on the front, by any of its designs."""
+    of, on_front = np.array([machine_of(trial.design) for trial in trials]), compared.on_front
+    return {str(name): _told(float(on_front[of == name].any(axis=0).mean())) for name in dict.fromkeys(of.tolist())}
 
 
 def regret(lost: Floats, rivals: Floats | None = None) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import mul
 
@@ -50,43 +51,52 @@ def _split_program(
     precision: str,
 ) -> tuple[list[list[tuple[int, ...]]], list[_Times]]:
     """Of each part both sides of its `played` passes, `[2, passes]`, and of each stage those of what follows."""
-    asked = times, npu, precision
-    of_parts = [[_split_segments(Same(segments), *asked) for segments in part.played] for part in parts.value]
-    return [[*zip(*sides, strict=True)] for sides in of_parts], [
-        _split_segments(Same(segments), *asked) for segments in finals.value
-    ]
+    split = _Split(times.value, npu.value, precision)
+    of_parts = [[split.segments(segments) for segments in part.played] for part in parts.value]
+    return [[*zip(*sides, strict=True)] for sides in of_parts], [split.segments(each) for each in finals.value]
 
 
-@lru_cache(maxsize=4096)
-def _split_segments(
-    segments: Same[tuple[Segment, ...]], times: Same[OperatorTimes], npu: Same[Npu], precision: str
-) -> _Times:
-    counts = Counter(map(id, segments.value))  # layers of two kinds may take turns
-    tensor = memory = 0
-    for segment in dict(zip(map(id, segments.value), segments.value, strict=True)).values():
-        one, other = _split_operators(Same(segment.operators), times, npu, precision)
-        often = counts[id(segment)] * segment.repeat
-        tensor += often * one
-        memory += often * other
-    return tensor, memory
+@dataclass(frozen=True)
+class _Split:
+    """Both sides of operators, each asked for once: thousands of tokens that are served share nearly all of theirs."""
 
+    times: OperatorTimes
+    npu: Npu
+    precision: str
+    _known: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By the identity of an operator: on which side it is, and its time [ps]."""
+    _of_passes: dict[int, _Times] = field(default_factory=dict)
+    _of_operators: dict[int, _Times] = field(default_factory=dict)
 
-@lru_cache(maxsize=8192)
-def _split_operators(
-    operators: Same[tuple[Operator, ...]], times: Same[OperatorTimes], npu: Same[Npu], precision: str
-) -> _Times:
-    spent = [0, 0]
-    for operator in operators.value:
+    def segments(self, segments: tuple[Segment, ...]) -> _Times:
+        """Of a pass."""
+        found = self._of_passes.get(id(segments))
+        if found is None:
+            counts = Counter(map(id, segments))  # layers of two kinds may take turns
+            tensor = memory = 0
+            for segment in dict(zip(map(id, segments), segments, strict=True)).values():
+                one, other = self._operators(segment.operators)
+                often = counts[id(segment)] * segment.repeat
+                tensor += often * one
+                memory += often * other
+            found = self._of_passes[id(segments)] = tensor, memory
+        return found
+
+    def _operators(self, operators: tuple[Operator, ...]) -> _Times:
+        found = self._of_operators.get(id(operators))
+        if found is None:
+            spent, known = [0, 0], self._known
+            for operator in operators:
+                side, time = known.get(id(operator)) or self._operator(operator)
+                spent[side] += time
+            found = self._of_operators[id(operators)] = spent[0], spent[1]
+        return found
+
+    def _operator(self, operator: Operator) -> tuple[int, int]:
+        """1 where it moves bytes more than it computes, else 0, and its time [ps]; 0 of what is no computing."""
+        found = (0, 0)
         if isinstance(operator, Compute) and operator.category == Category.COMPUTE:
-            side, time = _split_operator(Same(operator), times, npu, precision)
-            spent[side] += time
-    return spent[0], spent[1]
-
-
-@lru_cache(maxsize=16384)
-def _split_operator(
-    operator: Same[Compute], times: Same[OperatorTimes], npu: Same[Npu], precision: str
-) -> tuple[bool, int]:
-    """Whether an operator moves bytes more than it computes, and its time [ps]."""
-    moves = not is_bound_by_arithmetic(npu.value, precision, operator.value)
-    return moves, picoseconds(times.value.seconds(operator.value))
+            moves = not is_bound_by_arithmetic(self.npu, self.precision, operator)
+            found = int(moves), picoseconds(self.times.seconds(operator))
+        self._known[id(operator)] = found
+        return found

@@ -12,7 +12,9 @@ average: those are read. Of the group of e NPUs that share the experts, each has
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import chain, groupby
 
 from simcore.program import Compute, Operator
 from simcore.workload.transformer.layers import Shapes
@@ -122,3 +124,20 @@ def served_experts(shapes: Shapes, rate: float) -> Replacement:
 def replaced(operators: tuple[Operator, ...], by: Replacement) -> tuple[Operator, ...]:
     """`operators` with others in place of those named."""
     return tuple(new for op in operators for new in by.get(getattr(op, "name", ""), (op,)))
+
+
+Frame = tuple[tuple[Operator, ...] | str, ...]
+"""Operators that stay, and between them the names of those that others take the place of."""
+
+
+def frame_of(operators: tuple[Operator, ...], names: Container[str]) -> Frame:
+    """`operators` without those of these names; `fill_frame` of it does what `replaced` does, many times over."""
+    grouped = groupby(operators, lambda op: name if (name := getattr(op, "name", "")) in names else None)
+    return tuple(
+        part for name, group in grouped for part in ((tuple(group),) if name is None else (name for _ in group))
+    )
+
+
+def fill_frame(frame: Frame, by: Replacement) -> tuple[Operator, ...]:
+    """The operators of a frame, with others in place of those named."""
+    return tuple(chain.from_iterable(by[part] if isinstance(part, str) else part for part in frame))

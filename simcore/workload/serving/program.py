@@ -24,7 +24,17 @@ from simcore.design.software import Software, usual_software
 from simcore.document.field import HELD_BYTES
 from simcore.program import Compute, ModelPart, Operator, Program, Segment
 from simcore.workload.base import Sample
-from simcore.workload.serving.decode import cache_heads, decode_attention, decoded_width, replaced, served_experts
+from simcore.workload.serving.decode import (
+    Frame,
+    Replacement,
+    cache_heads,
+    decode_attention,
+    decoded_width,
+    fill_frame,
+    frame_of,
+    replaced,
+    served_experts,
+)
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.serving.weights import end_width, layer_bytes, wide_precision, with_held_weights
 from simcore.workload.transformer.counts import attention_flops, layers_by_kind, token_flops
@@ -94,6 +104,14 @@ class _Builder:
         return {}
 
     @cached_property
+    def _attention(self) -> dict[int, Replacement]:
+        return {}
+
+    @cached_property
+    def _frames(self) -> dict[LayerKind, Frame]:
+        return {}
+
+    @cached_property
     def cache_width(self) -> float:
         """Bytes of one number of the cache."""
         return HELD_BYTES[self.workload.cache_precision or wide_precision(self.workload)]
@@ -113,8 +131,12 @@ class _Builder:
             return with_held_weights(made, self.workload)
         context = self._attended(self.workload.prompt_length + token, kind)
         if (kind, context) not in self._decoding:  # attention reads the cache, and no weights
-            attention = decode_attention(self.one, context, self.cache_width)
-            self._decoding[kind, context] = replaced(self.around(kind), attention)
+            if context not in self._attention:
+                self._attention[context] = decode_attention(self.one, context, self.cache_width)
+            attention = self._attention[context]
+            if kind not in self._frames:
+                self._frames[kind] = frame_of(self.around(kind), attention)
+            self._decoding[kind, context] = fill_frame(self._frames[kind], attention)
         return self._decoding[kind, context]
 
     def _attended(self, context: int, kind: LayerKind) -> int:
