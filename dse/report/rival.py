@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.buy.regret import REGRET
+from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.choice import pick_of_front
+from dse.report.choice import brim, pick_of_front
 from dse.report.describe import compare, headline
 from dse.report.families import KIND, RESOLUTION, TOLD_APART, Family
 from dse.report.nearest import nearest
@@ -77,6 +78,8 @@ def describe_rival(record: StudyRecord, summary: Summary, trial: TrialRecord, fo
     how = ": as good a choice until both are measured" if as_good else ""
     if runs_otherwise(rival):
         how = ", which its stack does not run as it is"
+    elif fullness(rival) > brim(rival) >= fullness(trial):
+        how = f", its memory {format_percent(fullness(rival))} full"
     return Rival(f"{lead} {named}{how}", rival.number)
 
 

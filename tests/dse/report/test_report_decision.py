@@ -24,6 +24,7 @@ from dse.report.nearest import describe_changes
 from dse.report.orders import describe_orders
 from dse.report.payoff import Payoff, paying, payoff
 from dse.report.reasons import GROUPS, describe_load
+from dse.report.rival import _differences
 from dse.report.speed import describe_speed
 from dse.report.summary import summarize
 from dse.report.terminal import screen
@@ -246,6 +247,23 @@ def test_a_rival_that_its_stack_runs_otherwise_is_not_called_as_good(monkeypatch
     told = decided(near).sentences[2]
     assert ", which its stack does not run as it is" in told
     assert "as good a choice" not in told
+
+
+def test_a_rival_whose_memory_is_full_to_the_brim_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = studies.record([trial(0, 1.0, 4e7), trial(1, 1.1, 2e7, 4), trial(2, 1.12, 1.99e7, 16)])
+    picked = decided(near).trial
+    assert "full" not in decided(near).sentences[2].split("closest rival")[1]
+    monkeypatch.setattr("dse.report.rival.fullness", lambda trial: 0.5 if trial.number == picked else 1.0)
+    assert ", its memory 100 % full" in decided(near).sentences[2]
+
+
+def test_a_usual_value_tells_a_rival_where_nothing_else_does() -> None:
+    one, other = trial(0, 1.0, 4e7), trial(1, 1.01, 4e7)
+    documents = [{**(each.design or {})} for each in (one, other)]
+    for document, zero in zip(documents, (1, 0), strict=True):
+        document["parallelism"] = {**document["parallelism"], "zero": zero}
+    told = _differences(*(replace(one, design=document) for document in documents))
+    assert told == "ZeRO 0"
 
 
 def scheduled(number: int, time: float, cost: float, schedule: str, **metrics: Any) -> TrialRecord:
