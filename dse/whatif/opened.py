@@ -118,7 +118,7 @@ def _with_room(outcome: Outcome, trial: TrialRecord, most_full: float) -> Outcom
     if outcome.state != "feasible":
         return outcome
     over = fullness(replace(trial, metrics=outcome.metrics)) - most_full
-    return outcome if over <= 0 else replace(outcome, state="infeasible", cut_by=_ROOM, violations={_ROOM: over})
+    return outcome if over <= 0 else replace(outcome, state="infeasible", cut_by=_ROOM, violations={"fits": over})
 
 
 def _behind(record: StudyRecord, trial: TrialRecord, outcome: Outcome) -> tuple[int, float]:

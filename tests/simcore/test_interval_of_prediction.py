@@ -139,8 +139,9 @@ def test_a_sharding_that_was_never_measured_is_less_sure(npu: str, software: str
         trained(npu, software).with_({"parallelism.zero": zero, "parallelism.tensor": 4}) for zero in (fitted, left_out)
     )
     (low, high), (least, most) = ratios(known), ratios(unknown)
-    assert most / least > high / low
+    assert most / least >= high / low * (1 - 1e-12)  # a device known by its data sheet is as unsure in any case
     assert least * most >= low * high * (1 - 1e-12)
+    assert most > high
     assert most / least >= OTHER_STAGE[1] / OTHER_STAGE[0] * (1 - 1e-12)
     assert "a ZeRO stage left out" in provenance(unknown)["interval"]
     assert "ZeRO" not in provenance(known)["interval"]
