@@ -22,11 +22,10 @@ from dse.report.summary import Summary, summarize
 from dse.whatif.answers import SAFE, WhatIf
 from dse.whatif.machines import machine_of, stack_of
 from simcore.check.load import parse_design
+from simcore.layout.solve import NEARLY_FULL
 from simcore.provenance import has_fitted_zero
 from simcore.workload.narrow import LOSSY
 
-NEARLY_FULL = 0.95
-"""A memory that is fuller has no room for what is not predicted: fragments, uneven loads of experts."""
 NO_ROOM = 1.0
 """How full a memory is at most."""
 BRIM, FROM_BRIM = 0.99, 0.1
@@ -187,8 +186,8 @@ def likely(record: StudyRecord, summary: Summary, number: int) -> int:
     own, picked = known.get(number), record.trials.numbered(number)
     if own is None or own.least_kept >= LIKELY or picked is None:
         return number
-    likely = (contender for contender, sure in known.items() if sure.least_kept >= LIKELY)
-    others = record.feasible_trials.numbered_among(likely)
+    keeping = (contender for contender, sure in known.items() if sure.least_kept >= LIKELY)
+    others = record.feasible_trials.numbered_among(keeping)
     return others[int(shares_worse(record, others, picked).argmin())].number if others else number
 
 

@@ -14,7 +14,6 @@ from dse.report.batches import Answer, at_batches, beyond_batches
 from dse.report.built import describe_build
 from dse.report.choice import (
     FROM_BRIM,
-    NEARLY_FULL,
     ROOM,
     SURER,
     UNPROVEN,
@@ -62,6 +61,7 @@ from dse.report.units import (
 )
 from dse.report.values import read_result
 from dse.report.workloads import regret_phrases, vanishing
+from simcore.layout.solve import NEARLY_FULL
 from simcore.metrics import exponent_of
 
 _SHARE = 1e3

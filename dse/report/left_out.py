@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.evaluate.record import StudyRecord
-from dse.report.choice import NEARLY_FULL
 from dse.report.describe import compare, headline
 from dse.report.families import KIND
 from dse.report.nearest import describe_losses
 from dse.report.summary import Summary
 from dse.report.units import format_percent, list_words
 from dse.whatif.answers import Opened
+from simcore.layout.solve import NEARLY_FULL
 
 _TOLD = 5
 """Differences that are told of a design that is no trial."""

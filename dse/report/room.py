@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.choice import NEARLY_FULL, NO_ROOM, best_with_room
+from dse.report.choice import NO_ROOM, best_with_room
 from dse.report.nearest import describe_changes, nearest
 from dse.report.runnable import runs_otherwise
 from dse.report.summary import Summary
 from dse.report.units import format_percent
+from simcore.layout.solve import NEARLY_FULL
 
 _ROOMY = 0.9
 """A memory that is no fuller has room."""

@@ -16,7 +16,7 @@ from rich.text import Text
 from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord
 from dse.report.abbreviations import explain_abbreviations
-from dse.report.choice import NEARLY_FULL, recommended
+from dse.report.choice import recommended
 from dse.report.counted import convert_units
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import RANGED, RESOLUTION, Family, families_with_built, is_joined
@@ -42,6 +42,7 @@ from dse.report.workloads import describe_own_best
 from dse.whatif.answers import NOTHING, WhatIf
 from dse.whatif.drawn import is_drawn
 from dse.whatif.machines import npu_of
+from simcore.layout.solve import NEARLY_FULL
 from simcore.metrics import exponent_of
 
 __all__ = ["explain_infeasible", "print_front"]

@@ -111,7 +111,8 @@ class Machine:
     """Values of the objectives."""
     design: Mapping[str, Any]
     on_front: float
-    """Share of the scenarios in which no member of the front dominates it."""
+    """Share of the scenarios in which no member of the front dominates it; where designs may miss a limit, in which one
+    on this machine is on the front of all that keep it."""
     kept: Mapping[str, float] = field(default_factory=dict)
     """As `Sureness.kept`."""
 

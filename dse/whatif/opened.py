@@ -20,9 +20,10 @@ from dse.whatif.answers import Opened
 from dse.whatif.batches import rivals
 from dse.whatif.climb import Climb, Named, Simulate, loss_against, most_behind, parallelism_of
 from dse.whatif.machines import machine_of
-from dse.whatif.recomputed import FULL, is_worth_telling
+from dse.whatif.recomputed import is_worth_telling
 from dse.whatif.usual import divides_unevenly
 from simcore.check.load import parse_design
+from simcore.layout.solve import NEARLY_FULL
 from simcore.workload.base import kind_of
 from simcore.workload.transformer.document import TransformerWorkload
 
@@ -61,7 +62,7 @@ def find_opened(
 
     variants = list(_variants(settings, asked))
 
-    most_full = max(FULL, fullness(trial))
+    most_full = max(NEARLY_FULL, fullness(trial))
 
     def try_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> Outcome:
         return _with_room(simulate(_with_settings(document, given)), trial, most_full)

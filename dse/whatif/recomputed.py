@@ -17,13 +17,12 @@ from dse.whatif.answers import Recomputed
 from dse.whatif.batches import rivals
 from dse.whatif.climb import Simulate, job_of, loss_against, most_behind, parallelism_of, try_settings
 from simcore.check.load import parse_design
+from simcore.layout.solve import NEARLY_FULL
 from simcore.workload.transformer.model import Transformer
 from simcore.workload.transformer.stages import stage_layers
 
 ROOMY = 0.8
 """Share of the memory: a design that needs no more may have recomputed more than it had to."""
-FULL = 0.95
-"""Share of the memory: no fuller design is named, since what it needs is not predicted better than that."""
 _WORTH = 0.02
 """Share by which the design has to be better for it to be told."""
 _LOOKED_AT, _MOST_NEAR = 200, 6
@@ -31,7 +30,7 @@ _LOOKED_AT, _MOST_NEAR = 200, 6
 
 
 def find_recomputation(record: StudyRecord, space: Space, trial: TrialRecord, simulate: Simulate) -> Recomputed | None:
-    """The design with as few layers of each virtual stage recomputed as leave it no more than `FULL`.
+    """The design with as few layers of each virtual stage recomputed as leave it no more than `NEARLY_FULL`.
 
     Of the trial itself, else of the nearest ones on the same cluster that recompute all layers, too: with fewer, other
     degrees may be better. None where none is worth telling. `simulate` evaluates a document; where it says that one is
@@ -72,7 +71,7 @@ def _recompute_fewer(
         if outcome is None or outcome.metrics is None:
             return False
         found[count] = replace(trial, metrics=outcome.metrics, values=outcome.values)
-        return fullness(found[count]) <= FULL
+        return fullness(found[count]) <= NEARLY_FULL
 
     layers = _layers_of_a_stage(trial)
     counts = range(1, layers)

@@ -56,9 +56,9 @@ WAYS = 256
 """Ways to put layers on stages up to which all are tried."""
 MOST_COMPARED = 12
 """Most ways, the shortest ones, that the fast engine plays."""
-ROOMY = 0.95
-"""Share of the memory that is filled where layers recompute as memory asks for it: a fuller one has no room for what is
-not predicted, such as fragments or uneven loads of experts."""
+NEARLY_FULL = 0.95
+"""Share of the memory: a fuller one has no room for what is not predicted, such as fragments or uneven loads of
+experts. Layers recompute until it is no fuller."""
 _SURE = 1 - 1e-12
 """What is within this of the memory is taken to need more of it: sums differ in their last digits."""
 
@@ -244,12 +244,12 @@ class Solver:
 def settled_parallelism(design: Design) -> Parallelism:
     """The parallelism of a checked design with numbers in place of what is to be solved.
 
-    Where that is which layers recompute, they leave the memory `ROOMY`, if that can be, and not in more time than the
-    even split takes without.
+    Where that is which layers recompute, the memory is no more than `NEARLY_FULL`, if that can be, and not in more time
+    than the even split takes without.
     """
     solver = Solver(design, costs_of(design))
     if design.parallelism.recompute == "solve":
-        roomy = replace(solver, share=ROOMY).solve()
+        roomy = replace(solver, share=NEARLY_FULL).solve()
         if roomy.seconds < inf and roomy.seconds <= solver.seconds_of_even:
             return solver.parallelism_with(roomy)
     return solver.parallelism_with(solver.solve())

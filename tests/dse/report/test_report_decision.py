@@ -16,7 +16,7 @@ from dse.evaluate.trial import TunedRecord
 from dse.report import decision as decisions
 from dse.report.assumptions import describe_notices
 from dse.report.built import describe_build
-from dse.report.choice import NEARLY_FULL, brim, knees_at_prices, recommended
+from dse.report.choice import brim, knees_at_prices, recommended
 from dse.report.decision import Decision, describe_decision
 from dse.report.families import Family, families
 from dse.report.measured_rival import describe_measured_rival
@@ -33,6 +33,7 @@ from dse.whatif.answers import NOTHING, AtBatch, Machine, Scenarios, Sureness, W
 from simcore import simulate
 from simcore.check.load import design_from
 from simcore.document.problem import InputError
+from simcore.layout.solve import NEARLY_FULL
 
 
 def decided(record: StudyRecord, what_if: WhatIf = NOTHING) -> Decision:

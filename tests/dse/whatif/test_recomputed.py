@@ -9,9 +9,9 @@ import pytest
 from asked_studies import ask_about_all
 
 from dse.whatif.answers import WhatIf
-from dse.whatif.recomputed import FULL
 from simcore.check.load import design_from
 from simcore.design.design import Design
+from simcore.layout.solve import NEARLY_FULL
 from simcore.memory.plan import memory_needed
 from simcore.metrics import BEFORE, metrics_before
 from simcore.simulate import simulate
@@ -47,8 +47,8 @@ def test_it_is_told_by_how_much_the_design_to_build_is_better(tmp_path: Path) ->
     took, whole = simulate(fewer).iteration_time_s, simulate(design_from(built)).iteration_time_s
     assert found.loss["iteration_time"] == pytest.approx(took / whole - 1)
     assert found.fullness == pytest.approx(fullness(fewer))
-    assert found.fullness <= FULL
-    assert found.recomputed == 1 or fullness(with_layers(found.recomputed - 1)) > FULL
+    assert found.fullness <= NEARLY_FULL
+    assert found.recomputed == 1 or fullness(with_layers(found.recomputed - 1)) > NEARLY_FULL
     (said,) = told
     assert said.startswith("The space leaves out 'recompute_layers', how many layers of each virtual stage recompute. ")
     assert f"With {found.recomputed} of {found.layers} trial " in said

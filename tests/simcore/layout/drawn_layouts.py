@@ -12,7 +12,7 @@ from typing import Any
 from simcore.check.check import check
 from simcore.check.load import parse_design
 from simcore.design.design import Design
-from simcore.layout.solve import ROOMY
+from simcore.layout.solve import NEARLY_FULL
 from simcore.memory.expanded import fits, own_capacity
 from simcore.memory.plan import memory_needed
 from simcore.result import Result
@@ -135,7 +135,7 @@ def each_recomputation(document: Document, stages: Iterable[list[int]]) -> Itera
 def shortest(document: Document, stages: Iterable[list[int]]) -> float:
     """The shortest iteration of all that `each_recomputation` yields [s]: of those that leave room, where any do."""
     each = [simulate(design) for design in each_recomputation(document, stages)]
-    roomy = [result for result in each if fullness(result) <= ROOMY]
+    roomy = [result for result in each if fullness(result) <= NEARLY_FULL]
     return min((result.iteration_time_s for result in roomy or each), default=inf)
 
 

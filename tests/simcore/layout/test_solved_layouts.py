@@ -35,7 +35,7 @@ from simcore.layout.costs import (
     costs_of,
 )  # fmt: skip
 from simcore.layout.settle import settle
-from simcore.layout.solve import ROOMY, Solver
+from simcore.layout.solve import NEARLY_FULL, Solver
 from simcore.memory.expanded import fits, reserve
 from simcore.memory.footprint import stage_memory
 from simcore.memory.plan import memory_needed, program_of
@@ -221,7 +221,7 @@ def test_layers_recompute_where_memory_asks_for_it_and_no_more_than_all(interlea
         assert not simulate(with_parallelism(full)).fits
         all_of_them = simulate(with_parallelism(full, recompute="full"))
         assert solved.iteration_time_s <= all_of_them.iteration_time_s
-        assert fullness(solved) <= ROOMY or fullness(all_of_them) > ROOMY
+        assert fullness(solved) <= NEARLY_FULL or fullness(all_of_them) > NEARLY_FULL
         seen += 1
     assert seen > 3
 
