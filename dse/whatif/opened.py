@@ -25,7 +25,7 @@ from dse.whatif.usual import divides_unevenly
 from simcore.check.load import parse_design
 from simcore.layout.solve import NEARLY_FULL
 from simcore.workload.base import kind_of
-from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.model import Transformer
 
 SIMULATIONS = 150
 """Most simulations of the search."""
@@ -145,7 +145,7 @@ def _left_out(space: Space, trial: TrialRecord) -> dict[str, Any]:
         found |= _EVEN
     if found and "solve" not in str(asked.get("recompute")) and "recompute_layers" not in asked:
         found |= _FEWEST
-    if isinstance(design.workload, TransformerWorkload) and design.parallelism.tensor > 1:
+    if isinstance(getattr(design.workload, "model", None), Transformer) and design.parallelism.tensor > 1:
         found |= {} if "sequence_parallel" in asked else _SHARED
     return found
 
