@@ -182,7 +182,7 @@ def likely(record: StudyRecord, summary: Summary, number: int) -> int:
 
     The trial itself where there is none.
     """
-    known = {} if summary.what_if.scenarios is None else summary.what_if.scenarios.known
+    known = summary.what_if.known
     own, picked = known.get(number), record.trials.numbered(number)
     if own is None or own.least_kept >= LIKELY or picked is None:
         return number
@@ -196,7 +196,7 @@ def surer(record: StudyRecord, summary: Summary, number: int) -> int:
 
     The surest, of those that are nearly as sure the nearest; the trial itself where there is none, or where it is safe.
     """
-    known = {} if summary.what_if.scenarios is None else summary.what_if.scenarios.known
+    known = summary.what_if.known
     own, picked = known.get(number), record.trials.numbered(number)
     if own is None or own.is_safe or picked is None:
         return number
@@ -232,7 +232,7 @@ def lossy_precisions(trial: TrialRecord) -> set[str]:
 
 def is_less_sure(summary: Summary, number: int, than: int) -> bool:
     """Whether a trial is known to keep its limits in `SURER` fewer of the scenarios than another one."""
-    known = {} if summary.what_if.scenarios is None else summary.what_if.scenarios.known
+    known = summary.what_if.known
     one, other = (None if known.get(each) is None else min(known[each].least_kept, SAFE) for each in (number, than))
     return one is not None and other is not None and one <= other - SURER
 

@@ -178,8 +178,7 @@ def _why_busier(record: StudyRecord, picked: TrialRecord, trial: TrialRecord) ->
 
 def _why_surer(summary: Summary, picked: int, trial: TrialRecord) -> tuple[float, str] | None:
     """As `_why_passed_over`, where the pick is less sure to keep its limits."""
-    scenarios = summary.what_if.scenarios
-    sure = {} if scenarios is None else {number: each.least_kept for number, each in scenarios.known.items()}
+    sure = {number: each.least_kept for number, each in summary.what_if.known.items()}
     if sure.get(picked, 1.0) + SURER > sure.get(trial.number, 0.0):
         return None
     shares = f"{format_percent(sure[picked])} of the scenarios, this one in {format_percent(sure[trial.number])}"
@@ -304,8 +303,7 @@ def _describe_draw(record: StudyRecord, trial: TrialRecord) -> str:
 
 
 def _describe_sureness(summary: Summary, trial: TrialRecord) -> str:
-    scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.known.get(trial.number)
+    sure = summary.what_if.known.get(trial.number)
     if sure is None:
         return ""
     if sure.regret_p90 < _ON:

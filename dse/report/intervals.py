@@ -23,8 +23,7 @@ ASIDE = 0.1
 
 def interval_of(objective: Objective, summary: Summary, trial: TrialRecord) -> Ends | None:
     """Where an objective of a trial lies in nine of ten cases [SI]; None where it is exact, or that is not known."""
-    scenarios = summary.what_if.scenarios
-    sure = None if scenarios is None else scenarios.known.get(trial.number)
+    sure = summary.what_if.known.get(trial.number)
     if is_drawn(objective):
         return _drawn_interval(objective, trial) if sure is None else sure.intervals.get(objective.name)
     power = 0 if objective.name == UPPER else exponent_of(objective.name, "time")  # it is an end of an interval itself

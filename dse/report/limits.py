@@ -30,8 +30,7 @@ _MEAN_POWER = {"power", "power.mean"}
 
 def describe_kept_limits(record: StudyRecord, summary: Summary, trial: TrialRecord) -> str:
     """In how many scenarios the design keeps its limits, and which one keeps them in nine of ten; else empty."""
-    scenarios = summary.what_if.scenarios
-    known = {} if scenarios is None else scenarios.known
+    known = summary.what_if.known
     sure = known.get(trial.number)
     doubtful = {name: share for name, share in (sure.kept if sure else {}).items() if share < _TOLD}
     if not doubtful:

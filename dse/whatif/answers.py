@@ -276,6 +276,11 @@ class WhatIf:
         return None if self.scenarios is None else self.scenarios.robust
 
     @property
+    def known(self) -> Mapping[int, Sureness]:
+        """How sure each contender is, by its trial; empty where that was not asked."""
+        return {} if self.scenarios is None else self.scenarios.known
+
+    @property
     def machines(self) -> tuple[Machine, ...]:
         """The machines that the front leaves out, as far as they were looked at."""
         return () if self.scenarios is None else self.scenarios.machines

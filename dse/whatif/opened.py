@@ -14,14 +14,13 @@ from typing import Any
 from dse.evaluate.evaluate import Outcome
 from dse.evaluate.fullness import fullness
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.space.hole import Choice
 from dse.space.space import Space
 from dse.whatif.answers import Opened
 from dse.whatif.batches import rivals
 from dse.whatif.climb import Climb, Named, Simulate, loss_against, most_behind, parallelism_of
 from dse.whatif.machines import machine_of
 from dse.whatif.recomputed import is_worth_telling
-from dse.whatif.usual import divides_unevenly
+from dse.whatif.usual import alternatives, divides_unevenly
 from simcore.check.load import parse_design
 from simcore.layout.solve import NEARLY_FULL
 from simcore.workload.base import kind_of
@@ -39,6 +38,7 @@ _EVEN = {"stages": {"solve": True}}
 _SHARED = {"sequence_parallel": True}
 _FEWEST = {"recompute": "solve"}
 _ROOM = "room in memory"
+"""What cuts a design that fits and fills too much of the memory."""
 _INTERLEAVED = (2, 3, 4)
 """Virtual stages of a stage that are looked at beside solved stages, where the space leaves them out."""
 
@@ -61,7 +61,6 @@ def find_opened(
         return f"{machine_of(document)} {schedule}"
 
     variants = list(_variants(settings, asked))
-
     most_full = max(NEARLY_FULL, fullness(trial))
 
     def try_settings(document: Mapping[str, Any], given: Mapping[str, Any]) -> Outcome:
@@ -70,8 +69,7 @@ def find_opened(
     def try_variants(document: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
         tried = [(try_settings(document, given), given) for given in variants]
         filled = [given for outcome, given in tried if "recompute" in given and outcome.cut_by == _ROOM]
-        emptier = [{key: value for key, value in given.items() if key != "recompute"} for given in filled]
-        tried += [(try_settings(document, given), given) for given in emptier]
+        tried += [(try_settings(document, given), given) for given in map(_without_recompute, filled)]
         return min(tried, key=lambda one: _behind(record, trial, one[0]))
 
     def simulate_with(document: Mapping[str, Any]) -> Outcome:
@@ -101,17 +99,15 @@ def _variants(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator
     yield dict(settings)
     if "stages" not in settings:
         return
-    for count in _alternatives(asked["interleave"]) if "interleave" in asked else _INTERLEAVED:
-        if count > 1:
-            yield {**settings, "interleave": count}
-            if True in _alternatives(asked.get("expert_overlap")):
-                own = {key: value for key, value in settings.items() if key != "recompute"}  # full is not for these
-                yield {**own, "interleave": count, "expert_overlap": True}
+    counts = alternatives(asked["interleave"]) if "interleave" in asked else _INTERLEAVED
+    for count in (each for each in counts if isinstance(each, int) and each > 1):
+        yield {**settings, "interleave": count}
+        if True in alternatives(asked.get("expert_overlap")):  # which goes with no layer that recomputes as a whole
+            yield {**_without_recompute(settings), "interleave": count, "expert_overlap": True}
 
 
-def _alternatives(value: Any) -> tuple[Any, ...]:
-    """What a key of a space may be, as far as that is a list."""
-    return value.alternatives if isinstance(value, Choice) else (value,) if isinstance(value, int) else ()
+def _without_recompute(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key != "recompute"}
 
 
 def _with_room(outcome: Outcome, trial: TrialRecord, most_full: float) -> Outcome:

@@ -33,7 +33,7 @@ def find_usual(record: StudyRecord, space: Space, trial: TrialRecord, simulate: 
     """
     asked, own = parallelism_of(space.template), parallelism_of(trial.design)
     usual = [(key, value) for degree, key, value in _USUAL if key not in asked and own.get(degree, 1) > 1]
-    if own.get("recompute", "none") != "none" and not _can_be(asked.get("recompute"), "none"):
+    if own.get("recompute", "none") != "none" and "none" not in alternatives(asked.get("recompute")):
         usual.append(("recompute", "none"))  # recomputing a fused attention alone, say, saves no memory
     if own.get("expert", 1) > 1 and own.get("tensor", 1) > 1 and "expert_tensor" not in asked:
         usual.append(("expert_tensor", 1))
@@ -59,6 +59,6 @@ def divides_unevenly(trial: TrialRecord) -> bool:
     return bool(model.layers % (design.parallelism.pipeline * design.parallelism.interleave))
 
 
-def _can_be(asked: Any, value: Any) -> bool:
-    """Whether what a space asks of a key has a value."""
-    return value in (asked.alternatives if isinstance(asked, Choice) else (asked,))
+def alternatives(asked: Any) -> tuple[Any, ...]:
+    """What a space asks of a key, one by one; a hole that lists nothing is its own."""
+    return asked.alternatives if isinstance(asked, Choice) else (asked,)

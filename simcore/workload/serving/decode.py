@@ -123,7 +123,7 @@ def served_experts(shapes: Shapes, rate: float) -> Replacement:
 
 def replaced(operators: tuple[Operator, ...], by: Replacement) -> tuple[Operator, ...]:
     """`operators` with others in place of those named."""
-    return tuple(new for op in operators for new in by.get(getattr(op, "name", ""), (op,)))
+    return fill_frame(frame_of(operators, by), by)
 
 
 Frame = tuple[tuple[Operator, ...] | str, ...]
@@ -131,7 +131,7 @@ Frame = tuple[tuple[Operator, ...] | str, ...]
 
 
 def frame_of(operators: tuple[Operator, ...], names: Container[str]) -> Frame:
-    """`operators` without those of these names; `fill_frame` of it does what `replaced` does, many times over."""
+    """`operators` without those of these names, to be filled with other ones many times over."""
     grouped = groupby(operators, lambda op: name if (name := getattr(op, "name", "")) in names else None)
     return tuple(
         part for name, group in grouped for part in ((tuple(group),) if name is None else (name for _ in group))
