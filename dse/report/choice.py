@@ -12,7 +12,8 @@ from dse.evaluate.fullness import fullness
 from dse.evaluate.idling import busy_knee
 from dse.evaluate.pareto import ALIKE, front_mask, knee, nearness
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.aspects import uplink_ratios, value_at
+from dse.report.aspects import uplink_ratios
+from dse.report.losses import lossy_precisions, uncounted_losses
 from dse.report.nearest import AS_WELL, shares_worse
 from dse.report.payoff import paying
 from dse.report.quickest import quickest_alike
@@ -24,7 +25,6 @@ from dse.whatif.machines import machine_of, stack_of
 from simcore.check.load import parse_design
 from simcore.layout.solve import NEARLY_FULL
 from simcore.provenance import has_fitted_zero
-from simcore.workload.narrow import LOSSY
 
 NO_ROOM = 1.0
 """How full a memory is at most."""
@@ -63,7 +63,7 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
 
     Before all that others take its place: one that is likely to keep its limits (`likely`), whatever it costs; where
     money alone counts one that does more with the same machines (`busier`), then one that is surer (`surer`), then one
-    in a precision whose loss is made up for (`made_up_for`). What does not fit as its stack runs it is not built,
+    that pays less in loss which is not counted (`made_up_for`). What does not fit as its stack runs it is not built,
     whatever the nearest that fits costs (`fitting`).
     """
     number = pick_of_front(record, summary)
@@ -96,13 +96,14 @@ def _as_good(record: StudyRecord, summary: Summary, number: int) -> int:
     usual = (RUNS, 4 * _LOOKED_AT) if own.otherwise else (ROOM, _LOOKED_AT)
     allowed, most = (AS_WELL, None) if own.old or own.thinning > 1 else usual
     own = own if most else own._replace(otherwise=False, unfitted=False)  # of so many it is not asked
-    worse = shares_worse(record, record.feasible_trials, picked)
+    worse, losses = shares_worse(record, record.feasible_trials, picked), uncounted_losses(picked)
     near = np.flatnonzero(worse <= allowed)
     nearest = np.sort(near[worse[near].argsort(kind="stable")[:most]])
     as_good = [
         (_uncounted(trial, asked=most is not None), far, trial)
         for far, trial in zip(worse[nearest].tolist(), record.feasible_trials.select(nearest), strict=True)
         if not is_less_sure(summary, trial.number, picked.number)
+        and (most is None or uncounted_losses(trial) <= losses)
     ]
     if own.otherwise:  # the nearest that runs, and as far beyond it as any other design may be for what is left
         nearest_run = min((far for found, far, _ in as_good if not found.otherwise), default=0.0)
@@ -110,10 +111,15 @@ def _as_good(record: StudyRecord, summary: Summary, number: int) -> int:
     least = min((found for found, *_ in as_good), default=own)
     if own <= least:
         return number
-    best = [trial for found, _, trial in as_good if found == least]
-    for built_of in (_machines_and_stacks, _machines):  # a change of settings before one of what is built
-        best = [trial for trial in best if built_of(trial) == built_of(picked)] or best
+    best = _with_same_machines([trial for found, _, trial in as_good if found == least], picked)
     return quickest_alike(record, balanced(record, best), ROOM, lambda other: other in best).number
+
+
+def _with_same_machines(trials: list[TrialRecord], picked: TrialRecord) -> list[TrialRecord]:
+    """Those with the machines of a trial, and with its stacks, where there are any: settings before purchases."""
+    for built_of in (_machines_and_stacks, _machines):
+        trials = [trial for trial in trials if built_of(trial) == built_of(picked)] or trials
+    return trials
 
 
 def _machines_and_stacks(trial: TrialRecord) -> tuple[Any, ...]:
@@ -127,21 +133,24 @@ def _machines(trial: TrialRecord) -> tuple[Any, ...]:
 def from_brim(record: StudyRecord, summary: Summary, number: int) -> int:
     """The nearest design with room to one whose memory is full to the brim, with no more against it, and as sure.
 
-    The trial itself where there is none that is worse by at most `FROM_BRIM`, or where it is not so full.
+    One with the same machines and stack comes before others. The trial itself where there is none that is worse by at
+    most `FROM_BRIM`, or where it is not so full.
     """
     picked = record.trials.numbered(number)
     if picked is None or fullness(picked) <= brim(picked):
         return number
-    own = _uncounted(picked)
+    own, losses = _uncounted(picked), uncounted_losses(picked)
     worse = shares_worse(record, record.feasible_trials, picked)
     order = worse.argsort(kind="stable")
     near = order[worse[order] <= FROM_BRIM][:_LOOKED_AT]
-    for other in record.feasible_trials.select(near):
+
+    def has_room(other: TrialRecord) -> bool:
         found = _uncounted(other)
-        no_more = all(its <= picks for its, picks in zip(found, own, strict=True))
-        if not found.full and no_more and not is_less_sure(summary, other.number, number):
-            return other.number
-    return number
+        no_more = all(its <= picks for its, picks in zip(found, own, strict=True)) and uncounted_losses(other) <= losses
+        return not found.full and no_more and not is_less_sure(summary, other.number, number)
+
+    roomy = [other for other in record.feasible_trials.select(near) if has_room(other)]
+    return _with_same_machines(roomy, picked)[0].number if roomy else number
 
 
 def brim(trial: TrialRecord) -> float:
@@ -211,23 +220,19 @@ def surer(record: StudyRecord, summary: Summary, number: int) -> int:
 def made_up_for(record: StudyRecord, summary: Summary, number: int) -> int:
     """The nearest design to one in a lossy precision that is in none, worse by less than `UNPROVEN` and as sure.
 
-    The trial itself where there is none, or its own precision is not lossy.
+    Then likewise to one that pays in loss what is not counted (`uncounted_losses`), the nearest that pays less of it,
+    worse by less than `ROOM`. The trial itself where there is none, or it pays nothing.
     """
-    picked = record.trials.numbered(number)
-    if picked is None or not lossy_precisions(picked):
-        return number
-    worse = shares_worse(record, record.feasible_trials, picked)
-    order = worse.argsort(kind="stable")
-    near = order[worse[order] < UNPROVEN]
-    others = (trial for trial in record.feasible_trials.select(near) if not lossy_precisions(trial))
-    return next((other.number for other in others if not is_less_sure(summary, other.number, number)), number)
-
-
-def lossy_precisions(trial: TrialRecord) -> set[str]:
-    """The precisions in which a trial trains whose loss no published run has made up for."""
-    documents = [part.design or {} for _, part in trial.parts]
-    trained = [document for document in documents if not value_at(document, "workload.output_length")]
-    return {*LOSSY} & {str(value_at(document, "workload.precision")) for document in trained}
+    for pays, allowed in ((lossy_precisions, UNPROVEN), (uncounted_losses, ROOM)):
+        picked = record.trials.numbered(number)
+        if picked is None or not (own := pays(picked)):
+            continue
+        worse = shares_worse(record, record.feasible_trials, picked)
+        order = worse.argsort(kind="stable")
+        near = record.feasible_trials.select(order[worse[order] < allowed][:_PRICED])
+        others = (other.number for other in near if pays(other) < own)
+        number = next((other for other in others if not is_less_sure(summary, other, number)), number)
+    return number
 
 
 def is_less_sure(summary: Summary, number: int, than: int) -> bool:

@@ -21,7 +21,6 @@ from dse.report.choice import (
     brim,
     has_unfitted_zero,
     knees_at_prices,
-    lossy_precisions,
     paid_from,
     pick_of_front,
     recommended,
@@ -34,6 +33,7 @@ from dse.report.intervals import describe_value, interval_of
 from dse.report.jobs import name_slowest
 from dse.report.left_out import describe_recomputed, describe_sizes, describe_usual
 from dse.report.limits import describe_kept_limits, describe_near_limits
+from dse.report.losses import lossy_precisions, name_losses, uncounted_losses
 from dse.report.machines import describe_machines
 from dse.report.measured_rival import describe_measured_rival
 from dse.report.nearest import AS_WELL, shares_worse
@@ -194,6 +194,8 @@ def _why_passed_over(picked: TrialRecord, trial: TrialRecord) -> tuple[float, st
             f"in {list_words(sorted(lossy))}, whose loss no published run has made up for: the tokens that it takes "
             "are counted at the least"
         )
+    if more := uncounted_losses(picked) - uncounted_losses(trial):
+        return ROOM, f"what {list_words(name_losses(more))} may cost in loss is not counted"
     if thinning(picked) > thinning(trial):
         return AS_WELL, (
             f"its network is {format_brief(thinning(picked))}:1 oversubscribed, which costs more where other jobs, "

@@ -7,14 +7,12 @@ from dataclasses import replace
 from math import inf
 
 from dse.evaluate.record import StudyRecord, TrialRecord
-from dse.report.choice import lossy_precisions
 from dse.report.describe import compare, headline
 from dse.report.families import KIND
+from dse.report.losses import name_losses, uncounted_losses
 from dse.report.nearest import READ, describe_changes, describe_losses, nearest, shares_worse
 from dse.report.units import clean_text
 from dse.whatif.answers import Wider
-from simcore.check.load import parse_design
-from simcore.workload.penalties import lost_accuracy
 
 _NEAR = 1.0
 """By which share a design may be worse that is named because it does not pay what is not counted."""
@@ -27,16 +25,16 @@ def describe_spared(record: StudyRecord, trial: TrialRecord, wider: Wider | None
 
     It is a trial, or the best that was found in a precision that pays none (`wider`).
     """
-    paid = _paid(trial)
+    paid = uncounted_losses(trial)
     if not paid:
         return
-    other = nearest(record, trial, lambda other: other.design is not None and not _paid(other), READ)
+    other = nearest(record, trial, lambda other: other.design is not None and not uncounted_losses(other), READ)
     far = inf if other is None else float(shares_worse(record, (other,), trial)[0])
     its = None if wider is None or wider.trial != trial.number else wider
     if its is not None and its.loss is not None and max(its.loss.values()) < far and _is_free(trial, its):
         yield f"{_name_wider(trial, its)}: {describe_losses(record, its.loss)}."
     elif other is not None and far <= _NEAR:
-        spared = " and ".join(dict.fromkeys(clean_text(text.partition(":")[0]) for text in sorted(paid)))
+        spared = " and ".join(map(clean_text, name_losses(paid)))
         machines = [headline(one.design, ("NPUs",)) for one in (trial, other)]
         where = f" ({machines[1]})" if machines[0] != machines[1] else ""
         yield f"Trial {other.number}{where} does without {spared}: {describe_changes(record, trial, other)}."
@@ -46,7 +44,7 @@ def describe_spared(record: StudyRecord, trial: TrialRecord, wider: Wider | None
 
 def _is_free(trial: TrialRecord, wider: Wider) -> bool:
     """Whether a wider precision is all that it takes to pay nothing that is not counted."""
-    return not _paid(replace(trial, design=wider.design))
+    return not uncounted_losses(replace(trial, design=wider.design))
 
 
 def _name_wider(trial: TrialRecord, wider: Wider) -> str:
@@ -56,9 +54,3 @@ def _name_wider(trial: TrialRecord, wider: Wider) -> str:
     if not told:
         return f"Trial {trial.number} in {wider.precision}"
     return f"The best found in {wider.precision} ({', '.join(told)})"
-
-
-def _paid(trial: TrialRecord) -> set[str]:
-    """What a precision, its sums or old weights are known to cost in loss or tokens, counted at the least or not."""
-    design = parse_design(trial.design or {})[0]
-    return set() if design is None or design.jobs is not None else {*lost_accuracy(design), *lossy_precisions(trial)}

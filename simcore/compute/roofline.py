@@ -87,7 +87,7 @@ class Roofline(OperatorTimes):
         computing = (operator.padding * operator.flops + missed) / (limit * self._sustained(operator.kind))
         if fused:
             computing /= ATTENTION * self.attention
-        return max(computing, moving) + max(npu.overhead, DECODE_KERNELS if decodes else 0.0)
+        return max(computing, operator.padding * moving) + max(npu.overhead, DECODE_KERNELS if decodes else 0.0)
 
     def cast_seconds(self, numbers: float, precision: str) -> float:
         """Time of the kernel that casts so many 16-bit numbers to a precision of an NPU with a curve [s]."""

@@ -103,7 +103,7 @@ def touched_experts(experts: int, top_k: int, tokens: float) -> float:
 def served_experts(shapes: Shapes, rate: float) -> Replacement:
     """The products of an NPU's experts, of which those are read that its group's tokens take.
 
-    They are one kernel, at `rate` times the rate of the products that curves were fitted to (`Software.experts`).
+    They are one kernel, at `rate` times the rate of other products (`Software.experts_on`).
     Their last biases are added by a server's kernel of all experts (vLLM, `fused_moe`), not one expert after the other.
     """
     model, moe, p = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism

@@ -143,6 +143,15 @@ def test_a_memory_that_is_full_to_the_brim_is_not_built_for_a_tenth_of_the_time(
     assert decision.sentences[1].startswith(told) is (built == 3)
 
 
+def test_room_in_the_memory_is_found_on_the_same_machines_first() -> None:
+    front = [trial(0, 1.0, 3e7), trial(1, 1.1, 2e7, 4, **filled(0.999)), trial(2, 2.0, 1.9e7, 16)]
+    elsewhere = trial(3, 1.15, 2e7, 2, **filled(0.5))
+    design: dict[str, Any] = dict(elsewhere.design or {})
+    elsewhere = replace(elsewhere, design={**design, "cluster": {**design["cluster"], "npu": "h100-80gb"}})
+    assert decided(studies.record([*front, elsewhere])).trial == 3
+    assert decided(studies.record([*front, elsewhere, trial(4, 1.2, 2e7, 2, **filled(0.5))])).trial == 4
+
+
 def test_how_much_better_the_pick_is_is_told_where_the_brim_takes_the_choice_further(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -471,6 +480,12 @@ def test_a_precision_whose_loss_nobody_made_up_for_is_not_built_for_less_than_it
     )
     assert decided(studies.record([narrow, in_precision(1, 2.11e7, "fp8")])).trial == 0
     assert decided(studies.record([in_precision(0, 2e7, "fp8"), in_precision(1, 2.09e7, "bf16")])).trial == 0
+    little = decided(studies.record([in_precision(0, 2e7, "fp8"), in_precision(1, 2.04e7, "bf16")]))
+    assert little.trial == 1
+    assert little.sentences[1] == (
+        "Trial 0 of the front is better by less than 2.5 %, but what fp8 with a scale for each tensor may cost in loss "
+        "is not counted."
+    )
 
 
 def test_what_is_built_names_all_that_it_needs_to_run() -> None:
