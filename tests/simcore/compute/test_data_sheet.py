@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from simcore.catalog import entry
 from simcore.catalog.preset import preset
-from simcore.check.load import load_design
+from simcore.check.load import design_from, load_design
 from simcore.compute import Roofline
 from simcore.design.npu import Npu
 from simcore.program import Compute
@@ -140,3 +141,23 @@ def test_published_rates_lie_in_the_interval(npu: str, model: str, degrees: dict
     design = load_design(given)
     found = simulate(design).mfu * design.cluster.npu.rate("bf16") / 1e12
     assert published / 1.25 < found < 1.25 * published
+
+
+@pytest.mark.parametrize("npu", ["h200", "b200"])
+@pytest.mark.parametrize("model", ["llama3-70b", "mixtral-8x7b"])
+def test_a_device_serves_about_as_fast_by_its_data_sheet_as_by_its_measured_kernels(npu: str, model: str) -> None:
+    """Else a search would take devices of which nothing was measured for mixtures alone."""
+    known = entry("npus", npu)
+    sheet = {key: known[key] for key in ("peak", "memory", "power")}
+    sheet |= {"gemm": {"limit": 0.7, "half": "8 GFLOP"}, "overhead": "2 us", "price": "1 $"}
+    node = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us", "tier": "node"}
+    served = {"model": model, "prompt_length": 1024, "output_length": 64, "precision": "bf16"}
+    for requests in (16, 256):
+        document = {"workload": {**served, "global_batch": requests}, "parallelism": {"tensor": 8}, "software": "vllm"}
+        took = [
+            simulate(design_from({**document, "cluster": {"npu": its, "dimensions": [node]}})).time_per_output_token_s
+            for its in (npu, sheet)
+        ]
+        assert took[0] is not None
+        assert took[1] is not None
+        assert 0.8 < took[1] / took[0] < 1.25
