@@ -15,7 +15,7 @@ from simcore.workload.base import kind_of
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
-from simcore.workload.transformer.stages import stage_layers
+from simcore.workload.transformer.stages import Runs, stage_layers, stage_runs
 
 _PLANS = {"training_tokens", "training_batch", "critical_batch", "training_precision"}
 """Keys of a workload about the whole training, which the user gives as a number of steps."""
@@ -27,11 +27,14 @@ _OF_GROUP = {
     "expert": ("dispatch", "expert_overlap"),
 }
 """Keys that mean nothing where a group has one NPU."""
+_OF_LAYERS = {f"parallelism.{key}" for key in ("layers", "recompute", "recompute_layers", "recompute_modules")}
+"""Keys that say together how each layer is run."""
 
 
 def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
     """Where the design that a file says differs from the one it was written for."""
-    here, there = _leaves_of(design), _leaves_of(read_back(design, target, said))
+    back = read_back(design, target, said)
+    here, there = _leaves_of(design), _leaves_of(back)
     found = [
         Unsaid(path, _text(here.get(path)), _text(there.get(path)))
         for path in here | there
@@ -46,7 +49,20 @@ def unsaid(design: Design, target: Target, said: Said) -> tuple[Unsaid, ...]:
     elsewhere = target.elsewhere(design)
     inside = tuple(f"{path}." for path in elsewhere)
     aside = follows | elsewhere.keys() | _usual_of_groups(design, elsewhere)
+    aside |= _OF_LAYERS if _runs_same_layers(design, back) else set()
     return tuple(entry for entry in found if entry.path not in aside and not entry.path.startswith(inside))
+
+
+def _runs_same_layers(one: Design, other: Design) -> bool:
+    """Whether each layer that is trained is in the same stage, cut and recomputed likewise, however that is said."""
+    return (layers := _layers_of(one)) is not None and layers == _layers_of(other)
+
+
+def _layers_of(design: Design) -> tuple[tuple[Runs, ...], frozenset[str]] | None:
+    if workload_tag(design.workload) != USUAL:
+        return None
+    workload, p = TransformerWorkload.of(design.workload), design.parallelism
+    return stage_runs(workload.model, p, workload.sequence), p.recomputed_modules
 
 
 def _usual_of_groups(design: Design, elsewhere: Mapping[str, str]) -> set[str]:

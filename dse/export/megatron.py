@@ -34,7 +34,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.document.problem import InputError
 from simcore.workload.transformer.document import TransformerWorkload
-from simcore.workload.transformer.stages import stage_layers, stage_runs
+from simcore.workload.transformer.stages import Runs, stage_layers, stage_runs
 
 _PIPELINE_FIRST = ("tensor", "context", "pipeline", "data")
 
@@ -99,7 +99,7 @@ class Megatron(Target):
             "data, tokenizer, normalization, rotary base, learning rate, iterations and checkpoints are yours: "
             "add them after the script's name; --swiglu stands for any gate"
         )
-        if design.parallelism.layers is not None:
+        if design.parallelism.layers is not None and _recomputes_unevenly(design):
             yield "each stage recomputes as many layers as the one with most: slower than the design, and it fits"
         if design.parallelism.tensor_overlap:
             yield "--tp-comm-overlap wants user buffers: Megatron-LM's --tp-comm-overlap-cfg tunes them"
@@ -256,11 +256,10 @@ def _give_recomputation(said: Arguments, design: Design) -> None:
     modules, most = p.recomputed_modules, p.recompute_layers
     how = p.recompute
     if p.layers is not None:
-        workload = TransformerWorkload.of(design.workload)
-        runs = stage_runs(workload.model, p, workload.sequence)
+        runs = _runs_of(design)
         kinds = [kind for its in runs for kind, _ in its]
         how = next(way for way in ("full", "selective", "none") if any(kind.recompute == way for kind in kinds))
-        most = max(sum(count for kind, count in its if kind.recompute == "full") for its in runs)
+        most = max(map(_recomputed, runs))
         modules = frozenset().union(*(k.modules or modules for k in kinds if k.recompute == "selective"))
     if how == "full":
         said.give("--recompute-granularity", "full")
@@ -269,6 +268,23 @@ def _give_recomputation(said: Arguments, design: Design) -> None:
     elif how == "selective":
         said.give("--recompute-granularity", "selective")
         said.give("--recompute-modules", *sorted(modules))
+
+
+def _recomputes_unevenly(design: Design) -> bool:
+    """Whether stages recompute fewer layers than the one with most does, of those that they have."""
+    runs = _runs_of(design)
+    most = max(map(_recomputed, runs))
+    return any(_recomputed(its) < min(most, sum(count for _, count in its)) for its in runs)
+
+
+def _runs_of(design: Design) -> tuple[Runs, ...]:
+    workload = TransformerWorkload.of(design.workload)
+    return stage_runs(workload.model, design.parallelism, workload.sequence)
+
+
+def _recomputed(runs: Runs) -> int:
+    """Layers of a stage that recompute all."""
+    return sum(count for kind, count in runs if kind.recompute == "full")
 
 
 def _read_recomputation(said: Arguments) -> dict[str, Any]:

@@ -252,6 +252,21 @@ def test_a_layout_that_was_solved_runs_with_no_more_memory_than_it_was_solved_fo
     assert "activation-checkpoint:full" in export(design, "torchtitan").text
 
 
+@pytest.mark.parametrize("runs_so", [True, False])
+def test_stages_that_recompute_their_first_layers_run_as_they_are(runs_so: bool) -> None:
+    """Four stages of 20 layers: five of each are recomputed, and in the second case six of the first one."""
+    again = "0-4,20-24,40-44,60-64" if runs_so else "0-5,20-24,40-44,60-64"
+    rest = "5-19,25-39,45-59,65-79" if runs_so else "6-19,25-39,45-59,65-79"
+    layers = [{"layers": again, "recompute": "full"}, {"layers": rest, "recompute": "none"}]
+    exported = export(dense(layers=layers), "megatron")
+    assert "--recompute-num-layers 5" in exported.text or not runs_so
+    said = {entry.path for entry in exported.unsaid} & {"parallelism.layers", "parallelism.recompute"}
+    assert (said == set()) is runs_so
+    assert any(note.startswith("each stage recomputes as many") for note in exported.notes) is not runs_so
+    alike = dense(recompute="full", recompute_layers=5)
+    assert (simulate(dense(layers=layers)).iteration_time_s == simulate(alike).iteration_time_s) is runs_so
+
+
 @pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if target.workload == USUAL])
 def test_layers_with_degrees_of_their_own_are_refused(target: str) -> None:
     design = dense(pipeline=1, layers=[{"layers": "0-3", "tensor": 16}, {"layers": "4-79"}])
