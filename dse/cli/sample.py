@@ -73,7 +73,7 @@ def _print_holes(space: Space, known: frozenset[str]) -> frozenset[str]:
             format_path(("cluster", "dimensions", i, "bandwidth")) for split in filled.solved for i in split.dimensions
         }
         for path, value in filled.params.items():
-            seen.setdefault(path, {})["solved for each design" if path in shares else str(value)] = None
+            seen.setdefault(path, {})["solved for each design" if path in shares else _as_written(value)] = None
     for path, values in seen.items():
         if path in known:
             continue
@@ -81,3 +81,8 @@ def _print_holes(space: Space, known: frozenset[str]) -> frozenset[str]:
         more = f", … ({len(values)} seen)" if len(values) > _MOST_SHOWN else ""
         print(f"  {path}: {', '.join(shown)}{more}")
     return frozenset(seen)
+
+
+def _as_written(value: object) -> str:
+    """A value as a document has it."""
+    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))

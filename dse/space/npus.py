@@ -61,7 +61,9 @@ def npus_of(cluster: Any) -> int:
     elif isinstance(cluster, Mapping) and isinstance(cluster.get("dimensions"), list):
         sizes = [entry.get("size") if isinstance(entry, Mapping) else None for entry in cluster["dimensions"]]
     if not sizes or not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
-        raise Refusal("a cluster whose sizes are plain numbers for 'product: npus'", str(sizes))
+        told = ", ".join("none" if size is None else str(size) for size in sizes) or "none"
+        expected = "a cluster whose sizes are plain numbers for 'product: npus'"
+        raise Refusal(expected, told, "give each dimension its 'size', or a fabric with its 'npus'")
     return math.prod(sizes)
 
 
