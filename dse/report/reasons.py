@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from dse.evaluate.fullness import memory_shares
+from dse.evaluate.fullness import memory_shares, spills
 from dse.evaluate.record import TrialRecord
 from dse.report.aspects import value_at
 from dse.report.jobs import name_fullest
@@ -176,7 +176,8 @@ def _describe_memory(outcome: Result) -> str:
     if memory is None or not shares:
         return ""
     whose = f" of {name}" if (name := name_fullest(outcome.jobs)) else ""
-    held = f", {format_with_unit(memory.expanded, 'B')} more beside the NPU's own" if memory.expanded else ""
+    of_it = "of it" if spills(memory) else "more"
+    held = f", {format_with_unit(memory.expanded, 'B')} {of_it} beside the NPU's own" if memory.expanded else ""
     if max(shares) > 1:
         return f"memory{whose} {format_percent(max(shares) - 1)} over its capacity"
     return f"memory{whose} {format_percent(shares[0])} full{held}"
