@@ -158,15 +158,17 @@ def compromise_units(front: Matrix, played: NDArray[np.float64]) -> NDArray[np.f
     scenario of the part of the front that is worth its price (`worth_mask`): its last members buy next to nothing, and
     how far a search went that way must not weigh the others. A front of two values has only ends, each a length away
     from the other, and so has a part of fewer than three members that are no nearer than `ALIKE`: there the mean size
-    of each objective.
+    of each objective. A percent of one objective counts for at most 1 / `WORTH` percent of another: a front is no
+    longer for prices that are nearly the same on it.
     """
     worth = worth_mask(front)
     part = played[:, worth]
+    size: NDArray[np.float64] = np.abs(part).mean(axis=1, keepdims=True)
     if _count_apart(front[worth]) < 3 or knee(front[worth]) is None:
-        unit: NDArray[np.float64] = np.abs(part).mean(axis=1, keepdims=True)
-    else:
-        unit = np.ptp(part, axis=1, keepdims=True)
-    return np.where(unit > 0, unit, np.inf)
+        return np.where(size > 0, size, np.inf)
+    length = np.ptp(part, axis=1, keepdims=True)
+    longest = np.divide(length, size, out=np.zeros_like(length), where=size > 0).max(axis=0)
+    return np.where(length > 0, np.maximum(length, WORTH * longest * size), np.inf)
 
 
 def nearness(points: Matrix, front: Matrix) -> NDArray[np.float64]:

@@ -11,7 +11,16 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from dse.evaluate.idling import idling_mask
-from dse.evaluate.pareto import compromise_units, front_mask, hypervolume, knee, nearness, reference_point, worth_mask
+from dse.evaluate.pareto import (
+    WORTH,
+    compromise_units,
+    front_mask,
+    hypervolume,
+    knee,
+    nearness,
+    reference_point,
+    worth_mask,
+)
 from dse.space.objective import Objective
 
 
@@ -219,6 +228,17 @@ def test_a_front_of_two_groups_has_only_ends_as_one_of_two_values() -> None:
     assert units(near) == pytest.approx(near.mean(axis=0))
     apart = np.vstack([two, [[62.0, 36.0]]])
     assert units(apart) == pytest.approx(np.ptp(apart, axis=0))
+
+
+def test_prices_that_are_nearly_the_same_on_a_front_count_for_little() -> None:
+    """Latency, cost and throughput of a served model: the cost says 6 % and the latency eighteen times."""
+    front = np.array([[35.0, 1.30, -1.15], [83.0, 1.23, -1.38], [103.0, 1.30, -2.24], [241.0, 1.23, -2.12]])
+    front = np.vstack([front, [[331.0, 1.295, -3.12], [635.0, 1.295, -3.34]]])
+    part = front[worth_mask(front)]
+    latency, cost, throughput = units(front) / np.abs(part).mean(axis=0)
+    own = np.ptp(part, axis=0) / np.abs(part).mean(axis=0)
+    assert (latency, throughput) == pytest.approx((own[0], own[2]))
+    assert own[1] < cost == pytest.approx(WORTH * latency)
 
 
 def test_a_front_that_bends_outwards_has_no_knee() -> None:
