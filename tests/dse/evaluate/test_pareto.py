@@ -231,14 +231,16 @@ def test_a_front_of_two_groups_has_only_ends_as_one_of_two_values() -> None:
 
 
 def test_prices_that_are_nearly_the_same_on_a_front_count_for_little() -> None:
-    """Latency, cost and throughput of a served model: the cost says 6 % and the latency eighteen times."""
-    front = np.array([[35.0, 1.30, -1.15], [83.0, 1.23, -1.38], [103.0, 1.30, -2.24], [241.0, 1.23, -2.12]])
-    front = np.vstack([front, [[331.0, 1.295, -3.12], [635.0, 1.295, -3.34]]])
+    """Latency, price and throughput of a served model: the price says 6 %, the latency twenty times."""
+    latency = np.array([35.0, 50.0, 75.0, 120.0, 240.0, 480.0, 700.0])
+    throughput = np.array([-1.2, -1.9, -2.4, -2.8, -3.1, -3.3, -3.4])
+    front = np.column_stack([latency, [1.3, 1.25, 1.24, 1.235, 1.233, 1.231, 1.23], throughput])
     part = front[worth_mask(front)]
-    latency, cost, throughput = units(front) / np.abs(part).mean(axis=0)
-    own = np.ptp(part, axis=0) / np.abs(part).mean(axis=0)
-    assert (latency, throughput) == pytest.approx((own[0], own[2]))
-    assert own[1] < cost == pytest.approx(WORTH * latency)
+    assert knee(part) is not None
+    size, length = np.abs(part).mean(axis=0), np.ptp(part, axis=0)
+    counting = units(front)
+    assert counting[[0, 2]] == pytest.approx(length[[0, 2]])
+    assert length[1] < counting[1] == pytest.approx(WORTH * size[1] * (length / size).max())
 
 
 def test_a_front_that_bends_outwards_has_no_knee() -> None:
