@@ -11,10 +11,12 @@ from dse.report.counted import counts_samples, unit_of
 from dse.report.describe import compare, headline
 from dse.report.families import KIND
 from dse.report.nearest import describe_changes, distance
+from dse.report.quickest import buy_the_same
 from dse.report.summary import Summary
 from dse.report.units import clean_text, format_brief, format_percent, format_with_unit
 from dse.space.constraint import Constraint, parse_constraints
 from dse.whatif.answers import SAFE, Machine, Sureness
+from dse.whatif.machines import machine_of
 from simcore.metrics import METRICS
 
 NEAR = 0.05
@@ -79,7 +81,27 @@ def _describe_safer(
     else:
         what, kept = f"trial {found.number} ({_describe_other(trial, found)})", known[found.number].least_kept
     surest = "does in" if most >= SAFE else f"is the surest of the {len(compared):,} that were compared, in"
-    return f"{what} {surest} {format_percent(kept)}: {describe_changes(record, trial, found)}"
+    is_here = isinstance(found, TrialRecord) and _has_same_machines(trial, found)
+    here = "" if is_here else _describe_safer_here(record, trial, known)
+    return f"{what} {surest} {format_percent(kept)}: {describe_changes(record, trial, found)}{here}"
+
+
+def _describe_safer_here(record: StudyRecord, trial: TrialRecord, known: Mapping[int, Sureness]) -> str:
+    """The nearest on the same machines that is about as sure as any there; empty where none is surer."""
+    feasible = record.feasible_trials.numbered_among(known)
+    kept = {its.number: min(SAFE, known[its.number].least_kept) for its in feasible if _has_same_machines(trial, its)}
+    least = max(kept.values()) - SURER
+    if least < known[trial.number].least_kept:
+        return ""
+    others = (its for its in feasible if kept.get(its.number, 0.0) >= least)
+    found = min(others, key=lambda other: distance(record, trial, other))
+    share = format_percent(known[found.number].least_kept)
+    told = f"trial {found.number} ({_describe_other(trial, found)}) does in {share}"
+    return f"; on the same machines {told}: {describe_changes(record, trial, found)}"
+
+
+def _has_same_machines(trial: TrialRecord, other: TrialRecord) -> bool:
+    return buy_the_same(trial, other) and machine_of(trial.design) == machine_of(other.design)
 
 
 def _describe_other(trial: TrialRecord, other: TrialRecord) -> str:

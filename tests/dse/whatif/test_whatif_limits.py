@@ -90,15 +90,17 @@ def test_a_distance_is_kept_where_the_limit_holds_at_what_nine_of_ten_stay_below
         assert (trial.number in {safe.number for safe in safe_designs(cheapest, trial, bound)}) is kept
 
 
-def told(cheapest: StudyRecord, shares: dict[int, float], machines: tuple[Machine, ...] = ()) -> str:
-    """What is said where these trials keep the limit in such shares of the scenarios; the first is to be built."""
+def told(
+    cheapest: StudyRecord, shares: dict[int, float], machines: tuple[Machine, ...] = (), *, built: bool = True
+) -> str:
+    """What is said where these trials keep the limit in such shares of the scenarios; the first is `built`."""
     sure = {n: Sureness(None, 1.0, 0.0, 0.0, kept={LIMIT: share}) for n, share in shares.items()}
     first = next(iter(shares))
     members, others = {first: sure.pop(first)}, sure
     scenarios = Scenarios(COUNT, tuple(shares), members, first, {}, others, machines=machines)
     summary = summarize(cheapest, replace(NOTHING, scenarios=scenarios))
     said = describe_kept_limits(cheapest, summary, cheapest.front[0])
-    assert not said or said in describe_decision(cheapest, summary).sentences
+    assert not built or not said or said in describe_decision(cheapest, summary).sentences
     return said
 
 
@@ -136,6 +138,26 @@ def test_the_design_that_keeps_the_limits_may_be_the_best_found_on_another_machi
     assert f"trial {other.number} (" in told(cheapest, shares, (unsure,))
     only = f"on h200 is the surest of the 2 that were compared, in 80 %: cost +{50 * more:.2g} %."
     assert only in told(cheapest, {first.number: 0.67}, (unsure,))
+
+
+def test_what_the_same_machines_can_do_about_a_limit_is_told_beside_a_dearer_cluster(cheapest: StudyRecord) -> None:
+    first, other = cheapest.front[0], dearer(cheapest)
+    price = first.values["cost.total"]
+    same = next(
+        trial
+        for trial in cheapest.feasible_trials
+        if trial.number != first.number and trial.values["cost.total"] == price
+    )
+    elsewhere = f"trial {other.number} ("
+    here = f"; on the same machines trial {same.number} ("
+    said = told(cheapest, {first.number: 0.56, other.number: 0.99, same.number: 0.89}, built=False)
+    assert elsewhere in said
+    assert here in said
+    assert said.endswith(") does in 89 %: cost =.")
+    assert here not in told(cheapest, {first.number: 0.56, other.number: 0.99, same.number: 0.57}, built=False)
+    alone = told(cheapest, {first.number: 0.56, other.number: 0.99, same.number: 0.95}, built=False)
+    assert here not in alone
+    assert f"; trial {same.number} (" in alone
 
 
 @pytest.mark.parametrize(("share", "worse", "built"), [(0.77, 0.005, True), (0.77, 0.03, False), (0.69, 0.005, False)])
