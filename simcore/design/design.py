@@ -24,6 +24,7 @@ from simcore.design.dimension import Dimension
 from simcore.design.job import Job
 from simcore.design.library import Library
 from simcore.design.memory import ExpandedMemory
+from simcore.design.npu import Platform
 from simcore.design.parallelism import Parallelism
 from simcore.design.prices import NamedPrices, PriceList
 from simcore.design.reliability import NamedReliability, usual_reliability
@@ -60,16 +61,16 @@ OF_JOB = ("workload", "parallelism")
 """Sections that each of several jobs has for itself."""
 
 
-def _settled(section: Section, software: Software) -> Section:
+def _settled(section: Section, software: Software, platform: Platform) -> Section:
     """A section with what the software decides; what was given stays known (`model_fields_set`)."""
-    found: Section = _settle(Same(section), Same(software))
+    found: Section = _settle(Same(section), Same(software), platform)
     return found
 
 
 @lru_cache(maxsize=4096)
-def _settle(section: Same[Any], software: Same[Software]) -> Any:
+def _settle(section: Same[Any], software: Same[Software], platform: Platform) -> Any:
     """As `_settled`: of one section and one software the same object."""
-    decided = software.value.settle(section.value)
+    decided = software.value.settle(section.value, platform)
     if not decided:
         return section.value
     settled = section.value.model_copy(update=decided)
@@ -77,9 +78,9 @@ def _settle(section: Same[Any], software: Same[Software]) -> Any:
     return settled
 
 
-def _settled_job(job: Job, software: Software, of_design: Software) -> Job:
+def _settled_job(job: Job, software: Software, of_design: Software, platform: Platform) -> Job:
     """A job whose sections have what its software decides, which it names where that of the design is another."""
-    settled = {name: _settled(getattr(job, name), software) for name in OF_JOB}
+    settled = {name: _settled(getattr(job, name), software, platform) for name in OF_JOB}
     found = job.model_copy(update={**settled, "software": job.software if software == of_design else software})
     if "software" not in job.model_fields_set:
         found.model_fields_set.discard("software")
@@ -159,10 +160,13 @@ class Design(Frozen):
             self.__dict__["software"] = self._usual_software(self.workload)
         if self.workload.computes and is_usual(npus_library(self.cluster.npu)):
             self.__dict__["cluster"] = _reached(Same(self.cluster))
+        platform = self.cluster.npu.platform
         for name in OF_JOB:
-            self.__dict__[name] = _settled(getattr(self, name), self.software)
+            self.__dict__[name] = _settled(getattr(self, name), self.software, platform)
         if self.jobs is not None:
-            self.__dict__["jobs"] = tuple(_settled_job(job, self._stack_of(job), self.software) for job in self.jobs)
+            self.__dict__["jobs"] = tuple(
+                _settled_job(job, self._stack_of(job), self.software, platform) for job in self.jobs
+            )
             self.__dict__ |= {name: getattr(self.jobs[0], name) for name in OF_JOB}
             self.model_fields_set.difference_update(OF_JOB)
         return self

@@ -86,6 +86,9 @@ Key = Literal[
     "data_overlap",
 ]
 """A key of `parallelism` of which a stack may not have all values."""
+HAVE_NODE_DISPATCH: tuple[Platform, ...] = ("cuda", "rocm")
+"""Platforms with kernels that send a token once to all of its experts behind a link: DeepEP and Hybrid-EP on the one,
+MORI-EP on the other. XLA has a ragged all-to-all, Synapse that of its collectives."""
 UNMEASURED_EXPERTS = 0.55
 """Rate of a server's fused experts over that of products, where no kernels of theirs were measured: the geometric mean
 of 1,329 kernels of vLLM 0.24, evenly routed, each precision counting once. On H100 and B200 they come to 0.43 to 0.74
@@ -259,9 +262,11 @@ class Software(Frozen):
             update={key: getattr(self.on, key) for key in ("execution", "exchange") if getattr(self, key) is None}
         )
 
-    def settle(self, given: Any) -> dict[str, Any]:
-        """The keys of a section, `given`, that say nothing and that the stack decides, with what it decides."""
+    def settle(self, given: Any, platform: Platform) -> dict[str, Any]:
+        """The keys of a section, `given`, that say nothing, and what the stack decides of them on such a platform."""
         decided = {key: getattr(self, key) for key in _DEFAULTS}
+        if platform not in HAVE_NODE_DISPATCH:
+            decided["dispatch"] = "rank"
         if getattr(given, "pipeline", 1) > 1:
             decided |= {key: allowed[0] for key, allowed in self.only_with.pipeline.items() if key in decided}
         if getattr(given, "precision", None) == "fp32":  # no stack sums the gradients of fp32 weights in fewer bits

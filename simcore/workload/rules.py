@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from simcore.design.design import Design
 from simcore.design.layer_range import LayerRange
 from simcore.design.node import nodes_sold_with
-from simcore.design.software import Only
+from simcore.design.software import HAVE_NODE_DISPATCH, Only
 from simcore.document.field import OF_SOFTWARE
 from simcore.document.problem import Path, Problem
 from simcore.workload.base import kind_of
@@ -72,6 +72,12 @@ def stack_problems(design: Design) -> Iterator[Problem]:
         yield from _lacks(design, stack.only_with.experts, " for mixtures of experts")
     if p.expert > 1:
         yield from _lacks(design, stack.only_with.spread_experts, " with experts spread over NPUs")
+        platform = design.cluster.npu.platform
+        if p.dispatch == "node" and platform not in HAVE_NODE_DISPATCH:
+            expected = f"rank: nothing that runs on {platform} sends a token once to all of its experts behind a link"
+            yield Problem(
+                ("parallelism", "dispatch"), expected, "node", "leave it out", rule="dispatch of the platform"
+            )
 
 
 def _lacks(design: Design, only: Only, where: str, without: tuple[str, ...] = ()) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.lacked import lacked_by_libraries
 from simcore.design.software import Software
+from simcore.document.problem import InputError
 from simcore.program import Compute, Start
 from simcore.workload.transformer.layer import LayerKind, layer_passes
 from simcore.workload.transformer.program import shapes_of
@@ -108,3 +109,32 @@ def test_a_server_has_all_reduces_of_its_own_inside_a_node(
     design = design_from({"workload": workload, "cluster": cluster, "parallelism": {"tensor": 8}, "software": software})
     assert design.algorithms[0] == algorithm
     assert not list(lacked_by_libraries(design))
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "software", "usual"),
+    [
+        ("h100-80gb", "dgx-h100", "vllm", "node"),
+        ("mi355x", "mi355x-node", "vllm", "node"),
+        ("tpu-v6e", "tpu-v6e-pod", "vllm", "rank"),
+        ("gaudi3", "gaudi3-node", "vllm", "rank"),
+        ("tpu-v6e", "tpu-v6e-pod", "maxtext", "rank"),
+    ],
+)
+def test_tokens_are_sent_once_to_a_node_where_kernels_do_that(npu: str, fabric: str, software: str, usual: str) -> None:
+    served = {"prompt_length": 128, "output_length": 8} if software == "vllm" else {}
+    document: dict[str, Any] = {
+        "workload": {"model": "qwen3-30b-a3b", "global_batch": 64, "precision": "bf16", **served},
+        "parallelism": {"expert": 8},
+        "cluster": {"npu": npu, "fabric": fabric, "npus": 8},
+        "software": software,
+    }
+    assert design_from(document).parallelism.dispatch == usual
+    document["parallelism"]["dispatch"] = "node"
+    if usual == "node":
+        assert design_from(document).parallelism.dispatch == "node"
+    else:
+        with pytest.raises(InputError, match=r"parallelism\.dispatch: expected rank"):
+            design_from(document)
+    document["parallelism"]["expert"] = 1  # nothing is sent
+    assert design_from(document).parallelism.dispatch == "node"
