@@ -64,6 +64,8 @@ class Roofline(OperatorTimes):
     """The same where only routing tells how much there is to do."""
     attention: float = 1.0
     """Rate of the software's fused attention over that of the curve."""
+    products: float = 1.0
+    """Rate of the software's products and attention over what the data sheet says, where there is no curve."""
     settled: bool = False
     """Whether clocks have settled, as in runs of minutes: then `Npu.sustained` says how far they fell, for short
     products and long ones alike, and not a product's own length, as in benchmarks of milliseconds."""
@@ -84,7 +86,9 @@ class Roofline(OperatorTimes):
         decodes = fused and bool(operator.fused) and decodes_keys(*operator.fused[0][1:3])
         missed = 0.0 if decodes else npu.gemm.half
         limit = npu.gemm.limit_in(self._precision(operator.kind))
-        computing = (operator.padding * operator.flops + missed) / (limit * self._sustained(operator.kind))
+        computing = (operator.padding * operator.flops + missed) / (
+            limit * self._sustained(operator.kind) * self.products
+        )
         if fused:
             computing /= ATTENTION * self.attention
         return max(computing, operator.padding * moving) + max(npu.overhead, DECODE_KERNELS if decodes else 0.0)
@@ -143,7 +147,7 @@ class Roofline(OperatorTimes):
         npu = self.npu
         if npu.curve is None:
             most = max(npu.gemm.limit_in(self._precision(kind)) * self._sustained(kind) for kind in ("gemm", "flash"))
-            return flops / most
+            return flops / (most * self.products)
         narrow, wide = npu.curve.product(self.precision).limit, npu.curve.product(self._precision("core")).limit
         attention = max(npu.curve.attention.limit, wide)
         return flops / max(narrow * self._sustained("gemm"), attention * self._sustained("flash"))

@@ -9,7 +9,7 @@ override it.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
@@ -90,10 +90,10 @@ HAVE_NODE_DISPATCH: tuple[Platform, ...] = ("cuda", "rocm")
 """Platforms with kernels that send a token once to all of its experts behind a link: DeepEP and Hybrid-EP on the one,
 MORI-EP on the other. XLA has a ragged all-to-all, Synapse that of its collectives."""
 UNMEASURED_EXPERTS = 0.55
-"""Rate of a server's fused experts over that of products, where no kernels of theirs were measured: the geometric mean
-of 1,329 kernels of vLLM 0.24, evenly routed, each precision counting once. On H100 and B200 they come to 0.43 to 0.74
-of products by the data sheet and to 0.61 to 0.85 of those by the curve; in fp8 on H100 to 0.22 (aiconfigurator
-095f58a51, moe)."""
+"""Rate of a server's fused experts where no kernels of theirs were measured, over that of products by the NPU's curve
+or data sheet: the geometric mean of 1,329 kernels of vLLM 0.24, evenly routed, each precision counting once. On H100
+and B200 they come to 0.43 to 0.74 of products by the data sheet and to 0.61 to 0.85 of those by the curve; in fp8 on
+H100 to 0.22 (aiconfigurator 095f58a51, moe)."""
 
 Only = dict[Key, Annotated[tuple[bool | int | str, ...], Field(min_length=1)]]
 """By key the values that a stack has."""
@@ -121,6 +121,16 @@ class OnNpus(Frozen):
     """Kernels that move tokens to experts and back."""
 
 
+class Rates(NamedTuple):
+    """Rates of a stack's kernels on an NPU, over those of the kernels that describe the NPU."""
+
+    attention: float = 1.0
+    products: float = 1.0
+
+
+AS_DESCRIBED = Rates()
+
+
 class Software(Frozen):
     """A software stack that trains, or serves."""
 
@@ -142,6 +152,9 @@ class Software(Frozen):
     attention: Share | dict[str, Share] = 1.0
     """Rate of its fused attention, over that of the kernels which the generation's curve was fitted to; by the name of
     the curve where it differs, 1 on others."""
+    products: dict[Platform, Share] = {}
+    """Rate of its products and its attention on NPUs of a platform that are known by their data sheets, over what these
+    say; 1 on others."""
     experts: dict[str, dict[Precision, Share]] = {}
     """Rate of a server's fused experts, over that of the products which the generation's curve was fitted to; by the
     name of the curve and by precision, `UNMEASURED_EXPERTS` on others."""
@@ -231,16 +244,22 @@ class Software(Frozen):
         """The same where only routing tells how much there is to do [s]."""
         return self.launch.eager if self.execution == "graph" else self.launch_seconds
 
-    def attention_on(self, npu: Npu) -> float:
+    def rates_on(self, npu: Npu) -> Rates:
+        """How fast its products and its attention are on such an NPU."""
+        products = self.products.get(npu.platform, 1.0) if npu.curve is None and not npu.is_ideal else 1.0
+        return Rates(self._attention_on(npu), products)
+
+    def _attention_on(self, npu: Npu) -> float:
         """Rate of its fused attention on such an NPU, over that of its curve."""
         if not isinstance(self.attention, dict):
             return self.attention
         return self.attention.get(npu.curve.name, 1.0) if npu.curve is not None else 1.0
 
     def experts_on(self, npu: Npu, precision: Precision) -> float:
-        """Rate of its fused experts on such an NPU, over that of products, by its curve or its data sheet."""
+        """Rate of its fused experts on such an NPU, over that of its products there."""
         measured = self.experts.get(npu.curve.name, {}) if npu.curve is not None else {}
-        return 1.0 if npu.is_ideal else measured.get(precision, UNMEASURED_EXPERTS)
+        unmeasured = min(1.0, UNMEASURED_EXPERTS / self.rates_on(npu).products)
+        return 1.0 if npu.is_ideal else measured.get(precision, unmeasured)
 
     def is_made_for(self, npu: Programmed) -> bool:
         """Whether it is made for such an NPU."""

@@ -59,7 +59,7 @@ class DrawnOperators:
     def _alone(self) -> OperatorTimes:
         """Times of kernels that nothing has to launch."""
         npu, precision = self.design.cluster.running_npu, self.design.workload.precision
-        return operator_times(npu, precision, (0.0, 0.0), self.design.software.attention_on(npu))
+        return operator_times(npu, precision, (0.0, 0.0), self.design.software.rates_on(npu))
 
     @cached_property
     def _launches(self) -> tuple[Floats, Floats]:

@@ -45,8 +45,8 @@ _MEANT = (
 )
 """Keys of a stack that say what it is made for and was measured with: nothing of its times."""
 
-_EXPERTS = ("expert_launch", "expert_tile", "experts")
-"""Keys of a stack about the kernels of experts: its name says them."""
+_KERNELS = ("expert_launch", "expert_tile", "experts", "products")
+"""Keys of a stack about the kernels of experts, and about those on a platform: its name says them."""
 
 _PLANS = {"training_precision"}
 """Keys of a workload that decide no time: they came after the draws were fixed."""
@@ -125,9 +125,9 @@ def rest_of(design: Design, level: Level, share: float = REST.spread) -> Unknown
     unnamed = {key for key in ("exchange", "reduces_apart_on") if not getattr(design.software, key)}
     stack = design.software.model_copy(update={"execution": launched}).model_dump_json(
         exclude={
-            **dict.fromkeys({*_MEANT, *_EXPERTS, "recomputes", *unnamed}, True),
+            **dict.fromkeys({*_MEANT, *_KERNELS, "recomputes", *unnamed}, True),
             "memory": {"left_out_on"},
-            "sources": {*_MEANT, *_EXPERTS, "left_out_on", "reduces_apart_on"},
+            "sources": {*_MEANT, *_KERNELS, "left_out_on", "reduces_apart_on"},
         }
     )
     unsaid = {key for key in _OFTEN_UNSAID if getattr(design.workload, key, None) is None}

@@ -12,6 +12,7 @@ from simcore.collective.routed import routed_of
 from simcore.compute import times_of
 from simcore.design.design import Design
 from simcore.design.lacked import lacked_by_libraries
+from simcore.design.npu import Npu
 from simcore.design.software import Software
 from simcore.document.problem import InputError
 from simcore.program import Compute, Start
@@ -138,3 +139,30 @@ def test_tokens_are_sent_once_to_a_node_where_kernels_do_that(npu: str, fabric: 
             design_from(document)
     document["parallelism"]["expert"] = 1  # nothing is sent
     assert design_from(document).parallelism.dispatch == "node"
+
+
+@pytest.mark.parametrize(
+    ("npu", "fabric", "software", "slower"),
+    [
+        ("mi300x", "mi300x-node", "pytorch-fsdp", 1 / 0.7),
+        ("mi300x", "mi300x-node", "megatron-core", 1.0),
+        ("gaudi3", "gaudi3-node", "pytorch-fsdp", 1.0),
+        ("h100-80gb", "dgx-h100", "pytorch-fsdp", 1.0),
+    ],
+)
+def test_products_are_slower_where_a_stack_has_not_the_kernels_of_the_data_sheet(
+    npu: str, fabric: str, software: str, slower: float
+) -> None:
+    document: dict[str, Any] = {
+        "workload": {"model": "llama3-8b", "global_batch": 64, "precision": "bf16"},
+        "parallelism": {"zero": 0},
+        "cluster": {"npu": npu, "fabric": fabric, "npus": 8},
+        "software": software,
+    }
+    product = Compute("product", "gemm", 2 * 16384.0**3, 6 * 16384.0**2, shape=(1.0, 16384.0, 16384.0, 16384.0))
+    kernel = preset(Npu, "npus", npu).overhead
+    took = [
+        times_of(design_from({**document, "software": stack})).seconds(product) - kernel
+        for stack in (software, {"base": software, "products": {"rocm": 1.0}})
+    ]
+    assert took[0] / took[1] == pytest.approx(slower)
