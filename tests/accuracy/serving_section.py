@@ -48,7 +48,8 @@ which these rows would be 1.8 times too fast. In nvfp4 on Blackwell mixtures are
 here all experts are equally busy, and no host is late to start the kernels of a replica; on GB200 a mixture of 30B
 is slower than on B200, which no clock and no bandwidth explains. On MI300X products run at 0.7 of what AMD's
 tuned kernels reach, as trainings in PyTorch do there (`products` of `vllm`); without that these rows were too fast by
-1.38 times in the mean, with it by 1.2. The comparison found what no other test did: outputs of more than 1,024 tokens were timed too short.
+1.38 times in the mean, with it by 1.2. The comparison found what no other test did: outputs of more than 1,024 tokens
+were timed too short.
 """
 
 
