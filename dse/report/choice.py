@@ -39,6 +39,8 @@ SURER = 0.05
 """One design is surer than another one to keep its limits if it does in so many more of the scenarios."""
 LIKELY = 0.5
 """A design that keeps its limits in a smaller share of the scenarios is more likely to miss them than not."""
+SOUND, FOR_SOUND = 2 / 3, 0.5
+"""One that keeps them in such a share, two times in three, may be worse in each objective by so much (*assumed*)."""
 UNPROVEN = 0.05
 """What a precision may save of each objective whose tokens are counted at the least: 1.6 times for 1.5 take more."""
 _LOOKED_AT = 60
@@ -61,10 +63,10 @@ def recommended(record: StudyRecord, summary: Summary) -> int | None:
     of a pick for another reason. None keeps its limits less surely. Where its memory is full to the brim (of a mixture
     of experts, whose routing may be uneven, nearly full), one with room may be worse by `FROM_BRIM`.
 
-    Before all that others take its place: one that is likely to keep its limits (`likely`), whatever it costs; where
-    money alone counts one that does more with the same machines (`busier`), then one that is surer (`surer`), then one
-    that pays less in loss which is not counted (`made_up_for`). What does not fit as its stack runs it is not built,
-    whatever the nearest that fits costs (`fitting`).
+    Before all that others take its place: one that is likely to keep its limits (`likely`); where money alone counts
+    one that does more with the same machines (`busier`), then one that is surer (`surer`), then one that pays less in
+    loss which is not counted (`made_up_for`). What does not fit as its stack runs it is not built, whatever the nearest
+    that fits costs (`fitting`).
     """
     number = pick_of_front(record, summary)
     if number is None:
@@ -189,15 +191,20 @@ def busier(record: StudyRecord, summary: Summary, number: int) -> int:
 def likely(record: StudyRecord, summary: Summary, number: int) -> int:
     """The contender nearest to a trial that keeps its limits in `LIKELY` of the scenarios, where the trial does not.
 
-    The trial itself where there is none.
+    Then the nearest that keeps them in `SOUND`, where that is worse by at most `FOR_SOUND` in each objective. The trial
+    itself where there is none.
     """
     known = summary.what_if.known
-    own, picked = known.get(number), record.trials.numbered(number)
-    if own is None or own.least_kept >= LIKELY or picked is None:
-        return number
-    keeping = (contender for contender, sure in known.items() if sure.least_kept >= LIKELY)
-    others = record.feasible_trials.numbered_among(keeping)
-    return others[int(shares_worse(record, others, picked).argmin())].number if others else number
+    for least, allowed in ((LIKELY, np.inf), (SOUND, FOR_SOUND)):
+        own, picked = known.get(number), record.trials.numbered(number)
+        if own is None or own.least_kept >= least or picked is None:
+            continue
+        keeping = (contender for contender, sure in known.items() if sure.least_kept >= least)
+        others = record.feasible_trials.numbered_among(keeping)
+        worse = shares_worse(record, others, picked) if others else np.empty(0)
+        if len(worse) and worse.min() <= allowed:
+            number = others[int(worse.argmin())].number
+    return number
 
 
 def surer(record: StudyRecord, summary: Summary, number: int) -> int:
