@@ -230,13 +230,13 @@ def made_up_for(record: StudyRecord, summary: Summary, number: int) -> int:
     Then likewise to one that pays in loss what is not counted (`uncounted_losses`), the nearest that pays less of it,
     worse by less than `ROOM`. The trial itself where there is none, or it pays nothing.
     """
-    for pays, allowed in ((lossy_precisions, UNPROVEN), (uncounted_losses, ROOM)):
+    for pays, allowed, most in ((lossy_precisions, UNPROVEN, _PRICED), (uncounted_losses, ROOM, 4 * _LOOKED_AT)):
         picked = record.trials.numbered(number)
         if picked is None or not (own := pays(picked)):
             continue
         worse = shares_worse(record, record.feasible_trials, picked)
         order = worse.argsort(kind="stable")
-        near = record.feasible_trials.select(order[worse[order] < allowed][:_PRICED])
+        near = record.feasible_trials.select(order[worse[order] < allowed][:most])
         others = (other.number for other in near if pays(other) < own)
         number = next((other for other in others if not is_less_sure(summary, other, number)), number)
     return number
