@@ -12,6 +12,7 @@ from simcore.engine.ranges import ranges_of
 from simcore.system.trees import fallback_notes
 from simcore.workload.base import kind_of
 from simcore.workload.penalties import unmodelled_penalties
+from simcore.workload.serving.decode import BUSIEST
 
 UNEVEN = (
     "uneven routing: all experts have as many tokens here, and in training the NPU of the busiest ones takes longer "
@@ -19,8 +20,8 @@ UNEVEN = (
 )
 """What is said of experts on several NPUs in training."""
 UNEVEN_SERVED = (
-    "uneven routing: all experts have as many tokens here, and where a model is served the NPU of the busiest ones "
-    "makes all wait at every token"
+    f"how uneven routing is: all wait for the NPU of the busiest experts, which takes {1 / BUSIEST:.1f} times the mean "
+    "here, whatever the model, its requests and the number of NPUs"
 )
 """What is said of experts where a model is served."""
 WIDE_SERVED = (

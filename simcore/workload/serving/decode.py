@@ -100,10 +100,18 @@ def touched_experts(experts: int, top_k: int, tokens: float) -> float:
     return experts * (1.0 - missed)
 
 
+BUSIEST = 0.6
+"""Rate of experts that are spread over NPUs, over that of evenly routed ones: all wait for the NPU of the busiest,
+which takes 1.7 times the mean. With it 27 published throughputs of a mixture on eight H100, H200 and B200 are 1.11,
+1.24 and 1.18 times too high in the mean, without it 1.44, 1.55 and 1.43; ten of another on one B200, where none waits,
+1.12 times (docs/accuracy-details.md, Served models)."""
+
+
 def served_experts(shapes: Shapes, rate: float) -> Replacement:
     """The products of an NPU's experts, of which those are read that its group's tokens take.
 
-    They are one kernel, at `rate` times the rate of other products (`Software.experts_on`).
+    They are one kernel, at `rate` times the rate of other products (`Software.experts_on`), of the busiest NPU where
+    several have them (`BUSIEST`).
     Their last biases are added by a server's kernel of all experts (vLLM, `fused_moe`), not one expert after the other.
     """
     model, moe, p = shapes.model, shapes.model.mixture_of_experts, shapes.parallelism
@@ -114,6 +122,7 @@ def served_experts(shapes: Shapes, rate: float) -> Replacement:
     read = touched_experts(moe.experts, moe.top_k, tokens) * share
     each, f = dispatched_rows(shapes) / read, moe.feed_forward / shapes.expert_tensor
     wide = (2 if model.gated else 1) * f
+    rate *= BUSIEST if p.expert > 1 else 1.0
     return {
         "expert-bias": (),
         "expert-in": (shapes.gemm("expert-in", each, wide, model.hidden, read)._replace(padding=1.0 / rate),),

@@ -161,3 +161,18 @@ def test_a_device_serves_about_as_fast_by_its_data_sheet_as_by_its_measured_kern
         assert took[0] is not None
         assert took[1] is not None
         assert 0.8 < took[1] / took[0] < 1.25
+
+
+@pytest.mark.parametrize("npu", ["h100-80gb", "h200", "b200"])
+def test_fewer_bits_serve_a_mixture_no_slower(npu: str) -> None:
+    node = {"topology": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "1 us", "tier": "node"}
+    served = {"model": "mixtral-8x7b", "prompt_length": 1024, "output_length": 64}
+    for requests in (8, 64, 512):
+        took = {}
+        for precision in ("bf16", "fp8"):
+            workload = {**served, "global_batch": requests, "precision": precision}
+            document = {"workload": workload, "parallelism": {"tensor": 8}, "software": "vllm"}
+            result = simulate(design_from({**document, "cluster": {"npu": npu, "dimensions": [node]}}))
+            assert result.time_per_output_token_s is not None
+            took[precision] = result.time_per_output_token_s
+        assert took["fp8"] < took["bf16"]

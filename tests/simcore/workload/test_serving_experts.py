@@ -17,7 +17,7 @@ from simcore.memory.expanded import memory_of
 from simcore.memory.plan import memory_needed, program_of, sample_of
 from simcore.program import Compute, ModelPart, Program, Start
 from simcore.simulate import simulate
-from simcore.workload.serving.decode import touched_experts
+from simcore.workload.serving.decode import BUSIEST, touched_experts
 from simcore.workload.serving.program import served_flops
 
 PLAIN = {"hidden": 512, "layers": 4, "heads": 8, "vocabulary": 1024, "sequence_length": 4096}
@@ -165,6 +165,16 @@ def test_experts_on_several_npus_are_read_where_they_are() -> None:
     assert exchanged == [(2 * 2 * h * 2, 3), (2 * 2 * h * 2, 3)]
     prompts = [op.size for op, _ in operators(program_of(spread).parts[0]) if isinstance(op, Start)]
     assert prompts == [64 * 2 * 2 * h * 2] * 2
+
+
+def test_experts_on_several_npus_wait_for_the_busiest() -> None:
+    def padding(served: Design) -> set[float]:
+        products = [op for op, _ in operators(program_of(served).parts[1]) if isinstance(op, Compute)]
+        return {op.padding for op in products if op.name in ("expert-in", "expert-out")}
+
+    (alone,) = padding(design(global_batch=8))
+    (spread,) = padding(design(4, global_batch=8, parallelism={"expert": 4}))
+    assert spread == pytest.approx(alone / BUSIEST)
 
 
 @pytest.mark.parametrize("flash", [False, True])
