@@ -61,6 +61,8 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
                 yield TOGETHER
     if kind.uneven and design.cluster.npus > 1:
         yield kind.uneven
+    if kind.feeding and design.workload.computes:
+        yield kind.feeding
     if _offloads_over_pcie(design):
         yield ONE_LINK
     if _sends_over_pcie(design) and len(design.cluster.dimensions) > 1:

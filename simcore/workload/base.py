@@ -79,6 +79,13 @@ NPUS = "NPUs"
 """What a design has fewer of when `WorkloadKind.spread` is smaller."""
 
 
+READ = (
+    "how samples reach the NPUs: storage that reads them, hosts that decode them and links that copy them are neither "
+    "timed nor sized for so many a second"
+)
+"""What is said of images and of lookups."""
+
+
 class WorkloadKind(WorkloadForm, ABC):
     """Behaviour of one kind of workload."""
 
@@ -96,6 +103,8 @@ class WorkloadKind(WorkloadForm, ABC):
     """Whether Programs of this kind carry a graph (`Program.graph`), which few engines play."""
     uneven: str = ""
     """What several NPUs share unevenly in practice, and evenly here, in words; empty where that is nothing."""
+    feeding: str = ""
+    """What brings samples to the NPUs and is not timed, in words; empty where they are tokens, which are small."""
     exact: bool = False
     """Whether tests hold the bounds of many networks at once to this kind, so that exact search relies on them."""
 

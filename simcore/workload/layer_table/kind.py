@@ -8,7 +8,7 @@ from typing import Any
 from simcore.design.design import Design
 from simcore.document.problem import Problem
 from simcore.program import Program
-from simcore.workload.base import Totals, WorkloadKind
+from simcore.workload.base import READ, Totals, WorkloadKind
 from simcore.workload.layer_table.check import table_problems
 from simcore.workload.layer_table.document import Layer, LayerWorkload
 from simcore.workload.layer_table.program import rows_of, table_flops, table_program
@@ -21,6 +21,7 @@ class TableTraining(WorkloadKind):
     exact = True
     keys = frozenset({"layers"})
     catalogue = "networks"
+    feeding = READ
     rows = {"layers": Layer}  # noqa: RUF012
     jobs_by = "programs"
 

@@ -9,7 +9,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.document.problem import Problem
 from simcore.program import Program
-from simcore.workload.base import Totals, WorkloadKind
+from simcore.workload.base import READ, Totals, WorkloadKind
 from simcore.workload.recommender.document import RecommenderWorkload
 from simcore.workload.recommender.program import ROW_STATE, recommender_flops, recommender_program
 from simcore.workload.rules import batch_problems, precision_problems, unused_problems
@@ -36,6 +36,7 @@ class RecommenderTraining(WorkloadKind):
     exact = True
     uneven = "uneven tables: all have as many lookups here, and in training all wait for the NPU of the hottest"
     catalogue = "recommenders"
+    feeding = READ
     same_group = {"expert": "data"}  # noqa: RUF012
     jobs_by = "programs"
 

@@ -166,6 +166,16 @@ def test_so_may_the_tables_of_a_recommender_on_several_npus(model: str, npus: in
     assert any(text.startswith("uneven tables: ") for text in told) is said
 
 
+@pytest.mark.parametrize(("model", "said"), [("dlrm-mlperf", True), ("resnet-50", True), ("llama3-8b", False)])
+def test_that_samples_of_thousands_of_bytes_have_to_reach_the_npus_is_said(model: str, said: bool) -> None:
+    document = {
+        "workload": {"model": model, "global_batch": 1024, "precision": "fp16"},
+        "cluster": {"npu": "h100-80gb", "fabric": "dgx-h100", "npus": 8},
+    }
+    told = notices_of("fast", design_from(document))["not_modelled"]
+    assert any(text.startswith("how samples reach the NPUs: ") for text in told) is said
+
+
 @pytest.mark.parametrize(("expert", "said"), [(1, False), (8, True)])
 def test_so_may_those_of_a_model_that_is_served(expert: int, said: bool) -> None:
     design = design_from(
