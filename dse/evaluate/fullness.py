@@ -33,6 +33,5 @@ def memory_shares(outcome: Result) -> tuple[float, ...]:
 
 def spills(memory: Memory) -> bool:
     """Whether the expanded memory takes what the NPU's own does not hold, which is full then, however much that is."""
-    return bool(memory.own and memory.expanded) and isclose(
-        memory.reserved - (memory.expanded or 0.0), memory.own or 0.0
-    )
+    own, beside = memory.own, memory.expanded
+    return own is not None and bool(beside) and isclose(memory.reserved - (beside or 0.0), own)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from simcore.design.design import Design
 from simcore.design.workload import USUAL
+from simcore.workload.transformer.document import TransformerWorkload
+from simcore.workload.transformer.stages import Runs, stage_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,12 @@ class Exported:
 
 STEPPED_THERE = "the host's processors step the optimizer, where the prediction brings its states to the NPUs"
 """What the user of a program has to know that keeps the optimizer in the host's memory."""
+
+
+def stages_of(design: Design) -> tuple[Runs, ...]:
+    """The layers of each virtual stage of a transformer that is trained, and how they are cut and recomputed."""
+    workload = TransformerWorkload.of(design.workload)
+    return stage_runs(workload.model, design.parallelism, workload.sequence)
 
 
 def offloaded(design: Design) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import Said, Target, Unsaid, offloaded
+from dse.export.base import Said, Target, Unsaid, offloaded, stages_of
 from simcore.design.design import Design
 from simcore.design.workload import USUAL, Workload, workload_tag
 from simcore.workload.base import kind_of
 from simcore.workload.serving.document import InferenceWorkload
 from simcore.workload.transformer.document import TransformerWorkload
 from simcore.workload.transformer.model import Transformer
-from simcore.workload.transformer.stages import Runs, stage_layers, stage_runs
+from simcore.workload.transformer.stages import Runs, stage_layers
 
 _PLANS = {"training_tokens", "training_batch", "critical_batch", "training_precision"}
 """Keys of a workload about the whole training, which the user gives as a number of steps."""
@@ -61,8 +61,7 @@ def _runs_same_layers(one: Design, other: Design) -> bool:
 def _layers_of(design: Design) -> tuple[tuple[Runs, ...], frozenset[str]] | None:
     if workload_tag(design.workload) != USUAL:
         return None
-    workload, p = TransformerWorkload.of(design.workload), design.parallelism
-    return stage_runs(workload.model, p, workload.sequence), p.recomputed_modules
+    return stages_of(design), design.parallelism.recomputed_modules
 
 
 def _usual_of_groups(design: Design, elsewhere: Mapping[str, str]) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.export.base import STEPPED_THERE, Said, Target, offloaded
+from dse.export.base import STEPPED_THERE, Said, Target, offloaded, stages_of
 from dse.export.command_line import Arguments, processes, read_script, script, torchrun
 from dse.export.described import describe
 from dse.export.megatron_model import give_model, read_model
@@ -34,7 +34,7 @@ from simcore.design.design import Design
 from simcore.document.field import BYTES
 from simcore.document.problem import InputError
 from simcore.workload.transformer.document import TransformerWorkload
-from simcore.workload.transformer.stages import Runs, stage_layers, stage_runs
+from simcore.workload.transformer.stages import Runs, stage_layers
 
 _PIPELINE_FIRST = ("tensor", "context", "pipeline", "data")
 
@@ -256,7 +256,7 @@ def _give_recomputation(said: Arguments, design: Design) -> None:
     modules, most = p.recomputed_modules, p.recompute_layers
     how = p.recompute
     if p.layers is not None:
-        runs = _runs_of(design)
+        runs = stages_of(design)
         kinds = [kind for its in runs for kind, _ in its]
         how = next(way for way in ("full", "selective", "none") if any(kind.recompute == way for kind in kinds))
         most = max(map(_recomputed, runs))
@@ -272,14 +272,9 @@ def _give_recomputation(said: Arguments, design: Design) -> None:
 
 def _recomputes_unevenly(design: Design) -> bool:
     """Whether stages recompute fewer layers than the one with most does, of those that they have."""
-    runs = _runs_of(design)
+    runs = stages_of(design)
     most = max(map(_recomputed, runs))
     return any(_recomputed(its) < min(most, sum(count for _, count in its)) for its in runs)
-
-
-def _runs_of(design: Design) -> tuple[Runs, ...]:
-    workload = TransformerWorkload.of(design.workload)
-    return stage_runs(workload.model, design.parallelism, workload.sequence)
 
 
 def _recomputed(runs: Runs) -> int:

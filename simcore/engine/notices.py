@@ -61,7 +61,7 @@ def _not_modelled(design: Design, engine: str, beside: bool) -> Iterator[str]:
                 yield TOGETHER
     if kind.uneven and design.cluster.npus > 1:
         yield kind.uneven
-    if kind.feeding and design.workload.computes:
+    if kind.feeding:
         yield kind.feeding
     if _offloads_over_pcie(design):
         yield ONE_LINK
